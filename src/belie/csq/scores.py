@@ -1,0 +1,342 @@
+"""The scores of METHOD §1.3 at each n and over all n, each with its interval and its denominators.
+
+Knows: the formulas; what is resampled (chains; each category by itself where the design drew them apart); `Scores`, the
+result that is printed and stored.
+Does not know: how answers were had (table), what the figures mean for the respondent (modes, verdict).
+
+`formulas` is the only place where a score is computed: it takes column sums with any number of leading axes, so that the
+estimate, every bootstrap draw, every leave-one-out estimate and every permutation go through the same lines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from belie.csq.modes import Margins, Placement, place
+from belie.csq.overall import T, weights
+from belie.csq.overall import Rule as Rule
+from belie.csq.table import Level, Table
+from belie.items import CATEGORIES, TRUTH, Category
+from belie.respondents.base import BadInput
+from belie.statistics import Floats, Resampler, bca, percentile
+
+#: Raised whenever the same answers would give another figure.
+SCORES_VERSION = 1
+
+Invalid = Literal["leave_out", "wrong"]
+Method = Literal["percentile", "bca"]
+
+#: The scores of one n, in the order of the last axis of `formulas`.
+NAMES = ("rho", "delta_pos", "delta_neg", "delta", "gamma_pos", "gamma_neg", "delta_net", "beta", "error")
+#: The scores that are integrated over n (METHOD §1.4).
+INTEGRATED = ("rho", "delta", "delta_net")
+
+_RHO, _DELTA, _NET, _ERROR = (NAMES.index(name) for name in ("rho", "delta", "delta_net", "error"))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value with its interval; nan where it is undefined."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """All that is known at one n.
+
+    ``figures`` by name (see `NAMES`, and ``rho_raw``, ``beta_raw`` without interval, which may be infinite).
+    ``denominators``: for each category the mass of valid first answers, and ``pairs_pos``, ``pairs_neg`` that of valid pairs
+    on broken and broken_reversed. ``coverage``: valid/answered under the same keys, and ``first`` and ``pairs`` pooled.
+    ``counts``: for each category what was expected, answered, failed, never asked.
+    """
+
+    n: int
+    figures: Mapping[str, Figure]
+    denominators: Mapping[str, float]
+    coverage: Mapping[str, float]
+    counts: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The result of scoring one run: plain numbers, the same whatever the order in which the answers came.
+
+    ``overall`` holds rho, delta, delta_net (integrated to ``t``) and error (mean over the cells of the grid).
+    """
+
+    rows: tuple[Row, ...]
+    overall: Mapping[str, Figure]
+    coverage: Mapping[str, float]
+    placement: Placement
+    t: float
+    options: Mapping[str, Any]
+    notes: tuple[str, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict for scores.json: nan → null, infinities → "inf" and "-inf", floats at 10 significant digits."""
+        placement = asdict(self.placement)
+        return _plain(
+            {
+                "scores_version": SCORES_VERSION,
+                "options": dict(self.options),
+                "overall": {"t": self.t, **{name: asdict(figure) for name, figure in self.overall.items()}},
+                "coverage": dict(self.coverage),
+                "placement": placement,
+                "cells": [
+                    {
+                        "n": row.n,
+                        **{name: asdict(figure) for name, figure in row.figures.items()},
+                        "denominators": dict(row.denominators),
+                        "coverage": dict(row.coverage),
+                        "counts": {category: dict(counts) for category, counts in row.counts.items()},
+                    }
+                    for row in self.rows
+                ],
+                "notes": list(self.notes),
+            }
+        )
+
+
+def score(
+    table: Table,
+    *,
+    invalid: Invalid = "leave_out",
+    rule: Rule = "log",
+    hold: bool = True,
+    t: float | None = None,
+    method: Method = "bca",
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    margins: Margins = Margins(),
+    resampler: Resampler | None = None,
+) -> Scores:
+    """Every score of METHOD §1.3–1.5 with its interval.
+
+    ``invalid="wrong"`` counts an invalid answer as a wrong one (METHOD §1.2): an invalid first answer, which has no
+    follow-up, then enters the denominators of δ and γ but neither numerator. ``rule``, ``hold``, ``t``: see
+    `belie.csq.overall.weights`. ``resampler`` replaces ``resamples`` and ``seed``. Raises BadInput for options out of range.
+    """
+    if invalid not in ("leave_out", "wrong"):
+        raise BadInput(f"Unknown treatment of invalid answers {invalid!r}: use 'leave_out' or 'wrong'.")
+    if method not in ("percentile", "bca"):
+        raise BadInput(f"Unknown interval {method!r}: use 'bca' or 'percentile'.")
+    if not 0 < level < 1:
+        raise BadInput(f"The level of an interval must lie between 0 and 1, not {level:g}.")
+    w = weights(table.grid, t=t, rule=rule, hold=hold)
+    resampler = resampler or Resampler(resamples, seed)
+
+    estimates, draws, influence = [], [], []
+    for level_ in table.levels:
+        strata = columns(level_, matched=table.matched, invalid=invalid)
+        estimates.append(formulas([stratum.sum(0) for stratum in strata]))
+        sums = [resampler.sums(stratum, level_.n, i) for i, stratum in enumerate(strata)]
+        draws.append(formulas(sums))
+        if method == "bca":
+            influence.append(_influence(strata, estimates[-1]))
+    estimate, drawn = np.stack(estimates), np.stack(draws, 1)  # (n, scores), (B, n, scores)
+
+    rows = []
+    for i, level_ in enumerate(table.levels):
+        interval = (
+            bca(drawn[:, i], estimate[i], influence[i], level)
+            if method == "bca"
+            else percentile(drawn[:, i], level)
+        )
+        figures = {name: Figure(*map(float, (estimate[i, j], *interval[j]))) for j, name in enumerate(NAMES)}
+        raw_rho, raw_beta = _raw([s.sum(0) for s in columns(level_, matched=table.matched, invalid=invalid)])
+        figures |= {"rho_raw": Figure(raw_rho), "beta_raw": Figure(raw_beta)}
+        rows.append(_row(level_, figures, invalid))
+
+    over = _across(estimate, w)
+    over_draws = _across(drawn, w)
+    if method == "bca":
+        per_cell = np.full(len(w), 1 / len(w))
+        share = np.stack([w, w, w, per_cell], 1)  # (n, 4)
+        parts = [
+            part[:, [_RHO, _DELTA, _NET, _ERROR]] * np.where(share[i] > 0, share[i], 0)
+            for i, strata_ in enumerate(influence)
+            for part in strata_
+        ]
+        over_interval = bca(over_draws, over, parts, level)
+    else:
+        over_interval = percentile(over_draws, level)
+    names = (*INTEGRATED, "error")
+    figures = {name: Figure(*map(float, (over[j], *over_interval[j]))) for j, name in enumerate(names)}
+
+    placement = place(
+        table.grid,
+        drawn[..., _RHO],
+        drawn[..., _NET],
+        over_draws[:, 3],
+        estimate[:, _RHO],
+        estimate[:, _NET],
+        w,
+        margins=margins,
+        level=level,
+    )
+    end = float(table.grid[-1]) if t is None else float(t)
+    options = {
+        "invalid": invalid,
+        "rule": rule,
+        "hold": hold,
+        "method": method,
+        "level": level,
+        "resamples": resampler.resamples,
+        "seed": resampler.seed,
+        "matched": table.matched,
+        "draws": table.draws,
+        "margins": asdict(margins),
+    }
+    return Scores(tuple(rows), figures, _coverage(table), placement, end, options, _notes(table, end))
+
+
+def columns(level: Level, *, matched: bool, invalid: Invalid = "leave_out") -> list[Floats]:
+    """What `formulas` sums: one array (chains, K) a stratum; strata are resampled each by itself.
+
+    Matched: one stratum of K = 14. Otherwise one stratum a category. In order of `CATEGORIES`: right mass and denominator
+    of the first answer; for the broken ones then joint masses wrong-right, wrong-wrong and the denominator of pairs.
+    """
+    parts = []
+    for category in CATEGORIES:
+        cell = level.cells[category]
+        right = cell.yes if TRUTH[category] else cell.no
+        part = [right, cell.answered if invalid == "wrong" else cell.yes + cell.no]
+        if category in ("broken", "broken_reversed"):
+            pairs = cell.pair_answered if invalid == "wrong" else cell.pair_valid
+            part += [cell.wrong_right, cell.wrong_wrong, pairs]
+        stacked = np.stack(part, 1)
+        parts.append(stacked if matched else stacked[cell.expected])
+    return [np.concatenate(parts, 1)] if matched else parts
+
+
+def formulas(strata: Sequence[Floats]) -> Floats:
+    """METHOD §1.3 from column sums: arrays (…, K) whose last axes together are 14 → (…, 9), see `NAMES`.
+
+    Probabilities in ρ and β are Jeffreys-smoothed, (Σ+½)/(N+1), the others plain. An empty denominator gives nan.
+    """
+    s = np.concatenate(strata, axis=-1)
+    hits, totals = s[..., [0, 2, 7, 9]], s[..., [1, 3, 8, 10]]  # linked, broken, linked_reversed, broken_reversed
+    totals = np.where(totals > 0, totals, np.nan)
+    log_p = np.log((np.maximum(hits, 0) + 0.5) / (totals + 1))
+    log_r1, log_r2 = log_p[..., 0] - log_p[..., 1], log_p[..., 2] - log_p[..., 3]
+    pairs = np.maximum(s[..., [4, 5, 11, 12]], 0) / np.where(s[..., [6, 6, 13, 13]] > 0, s[..., [6, 6, 13, 13]], np.nan)
+    delta_pos, gamma_pos, delta_neg, gamma_neg = np.moveaxis(pairs, -1, 0)
+    return np.stack(
+        [
+            (log_r1 + log_r2) / 2,
+            delta_pos,
+            delta_neg,
+            np.sqrt(delta_pos * delta_neg),
+            gamma_pos,
+            gamma_neg,
+            (delta_pos - gamma_pos + delta_neg - gamma_neg) / 2,
+            (log_r1 - log_r2) / 2,
+            1 - (hits / totals).mean(-1),
+        ],
+        axis=-1,
+    )
+
+
+def _raw(strata: Sequence[Floats]) -> tuple[float, float]:
+    """ρ and β without smoothing: infinite where one side is empty, nan where both are."""
+    s = np.concatenate(strata)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = np.log(s[[0, 2, 7, 9]] / s[[1, 3, 8, 10]])
+        one, two = p[0] - p[1], p[2] - p[3]
+        return float((one + two) / 2), float((one - two) / 2)
+
+
+def _influence(strata: Sequence[Floats], estimate: Floats) -> list[Floats]:
+    """(units − 1)·(estimate − estimate without the unit), one array (units, scores) a stratum; 0 where undefined."""
+    totals = [stratum.sum(0) for stratum in strata]
+    parts = []
+    for i, stratum in enumerate(strata):
+        without = [np.broadcast_to(total, (len(stratum), len(total))) for total in totals]
+        without[i] = totals[i] - stratum
+        parts.append(np.nan_to_num((len(stratum) - 1) * (estimate - formulas(without))))
+    return parts
+
+
+def _across(values: Floats, w: Floats) -> Floats:
+    """(…, n, scores) → (…, 4): ρ̄, δ̄, δ̄_net and the mean error."""
+    used = w != 0  # an n of no weight (beyond t) must not spoil a figure with its nan
+    integrated = np.moveaxis(values[..., used, :], -2, -1)[..., [_RHO, _DELTA, _NET], :] @ w[used]
+    return np.concatenate([integrated, values[..., _ERROR].mean(-1)[..., None]], axis=-1)
+
+
+def _row(level: Level, figures: Mapping[str, Figure], invalid: Invalid) -> Row:
+    denominators: dict[str, float] = {}
+    coverage: dict[str, float] = {}
+    for category, cell in level.cells.items():
+        valid, answered = float((cell.yes + cell.no).sum()), float(cell.answered.sum())
+        denominators[category] = answered if invalid == "wrong" else valid
+        coverage[category] = valid / answered if answered else math.nan
+    for name, category in (("pairs_pos", "broken"), ("pairs_neg", "broken_reversed")):
+        cell = level.cells[category]
+        valid, answered = float(cell.pair_valid.sum()), float(cell.pair_answered.sum())
+        denominators[name] = answered if invalid == "wrong" else valid
+        coverage[name] = valid / answered if answered else math.nan
+    coverage |= _pooled([level])
+    return Row(level.n, figures, denominators, coverage, {c: asdict(cell.counts) for c, cell in level.cells.items()})
+
+
+def _pooled(levels: Sequence[Level]) -> dict[str, float]:
+    first = [(cell.yes.sum() + cell.no.sum(), cell.answered.sum()) for level in levels for cell in level.cells.values()]
+    broken: tuple[Category, ...] = ("broken", "broken_reversed")
+    pairs = [
+        (level.cells[category].pair_valid.sum(), level.cells[category].pair_answered.sum())
+        for level in levels
+        for category in broken
+    ]
+    return {name: _ratio(sums) for name, sums in (("first", first), ("pairs", pairs))}
+
+
+def _ratio(sums: Sequence[tuple[Any, Any]]) -> float:
+    over = math.fsum(float(answered) for _, answered in sums)
+    return math.fsum(float(valid) for valid, _ in sums) / over if over else math.nan
+
+
+def _coverage(table: Table) -> dict[str, float]:
+    """Valid/answered over all n, and ``missing``: the share of expected first answers that failed or were never asked."""
+    counts = [cell.counts for level in table.levels for cell in level.cells.values()]
+    expected = sum(count.expected for count in counts)
+    missing = sum(count.errors + count.absent for count in counts)
+    lost = sum(count.followups_errors + count.followups_absent for count in counts)
+    needed = sum(count.followups_needed for count in counts)
+    return {
+        **_pooled(table.levels),
+        "missing": missing / expected if expected else math.nan,
+        "followups_missing": lost / needed if needed else 0.0,
+    }
+
+
+def _notes(table: Table, end: float) -> tuple[str, ...]:
+    notes = []
+    if end != T:
+        notes.append(f"Overall figures are integrated to t = {end:g}; the paper's go to 80 and are not comparable.")
+    if table.unexpected:
+        notes.append(f"{table.unexpected} answers belong to no item of this design and were ignored.")
+    if table.repeated:
+        notes.append(f"{table.repeated} answers came twice; the first was kept.")
+    return tuple(notes)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return float(f"{value:.10g}") if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+    return value

@@ -1,0 +1,139 @@
+"""A world: the clothes that the reachability structure wears. Data in ``worlds/*.yaml``.
+
+Knows: entity names, sentences, and how to read a sentence back.
+Does not know: chains, breaks or categories (questions).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property, lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from belie.data import load_data, sha256
+from belie.respondents.base import BadInput
+
+_SLOTS = {"question": {"a", "b", "can"}, "fact": {"a", "b"}}
+_SLOT = re.compile(r"\{(\w+)\}")
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Phrasing(_Strict):
+    """One way of saying everything. Slots: ``{a}``, ``{b}`` entities, ``{can}`` the polarity word."""
+
+    question: Text
+    instruction: Text
+    rules: Annotated[tuple[Text, ...], Field(min_length=3, max_length=3)]
+    rules_heading: Text
+    facts_heading: Text
+    fact: Text
+    again: Text
+
+    @model_validator(mode="after")
+    def _slots(self) -> Self:
+        for field, wanted in _SLOTS.items():
+            text = getattr(self, field)
+            found = _SLOT.findall(text)
+            if set(found) != wanted or len(found) != len(wanted):
+                raise ValueError(f"`{field}` must use each of {{{'}, {'.join(sorted(wanted))}}} once; it reads: {text}")
+        for field in ("instruction", "again", "rules_heading", "facts_heading"):
+            if _SLOT.search(getattr(self, field)):
+                raise ValueError(f"`{field}` takes no slots")
+        return self
+
+
+class Names(_Strict):
+    """Two lists of parts; an entity is one of each: ``first second``."""
+
+    first: Annotated[tuple[Text, ...], Field(min_length=100)]
+    second: Annotated[tuple[Text, ...], Field(min_length=200)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        for field in ("first", "second"):
+            parts = getattr(self, field)
+            if len({part.casefold() for part in parts}) != len(parts):
+                twice = sorted({p for p in parts if [q.casefold() for q in parts].count(p.casefold()) > 1})
+                raise ValueError(f"`{field}` holds {', '.join(twice)} twice")
+            for part in parts:
+                if not re.fullmatch(r"[A-Z][a-z]+", part):
+                    raise ValueError(f"`{field}`: {part!r} is not one capitalised word of plain letters")
+        return self
+
+
+class World(_Strict):
+    """A world of METHOD §1.7. ``polarity`` holds the words that fill ``{can}``: (can, cannot)."""
+
+    schema_version: Literal[1] = Field(alias="schema")
+    world: Annotated[str, Field(pattern=r"^[a-z]+(_[a-z]+)*$")]
+    version: Annotated[int, Field(ge=1)]
+    title: Text
+    polarity: tuple[Text, Text]
+    entities: Names
+    phrasings: Annotated[tuple[Phrasing, ...], Field(min_length=12)]
+
+    @model_validator(mode="after")
+    def _phrasings_differ(self) -> Self:
+        if len({phrasing.question for phrasing in self.phrasings}) != len(self.phrasings):
+            raise ValueError("`phrasings`: two phrasings ask the same question line")
+        return self
+
+    @property
+    def name(self) -> str:
+        """World and version, as it stands in item ids: ``contacts-1``."""
+        return f"{self.world}-{self.version}"
+
+    @property
+    def capacity(self) -> int:
+        """How many entities of which no two share a part: the longest chain this world can hold."""
+        return min(len(self.entities.first), len(self.entities.second))
+
+    @cached_property
+    def readers(self) -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+        """For each phrasing, patterns that read a fact line and a question line back."""
+        return tuple(
+            (_reader(phrasing.fact, self.polarity), _reader(phrasing.question, self.polarity))
+            for phrasing in self.phrasings
+        )
+
+
+def _reader(template: str, polarity: tuple[str, str]) -> re.Pattern[str]:
+    pattern = re.escape(template)
+    for slot in ("a", "b"):
+        pattern = pattern.replace(re.escape(f"{{{slot}}}"), rf"(?P<{slot}>[A-Z][a-z]+ [A-Z][a-z]+)")
+    choices = "|".join(re.escape(word) for word in sorted(polarity, key=len, reverse=True))
+    return re.compile(pattern.replace(re.escape("{can}"), f"(?P<can>{choices})"))
+
+
+def world_names() -> list[str]:
+    """The worlds that ship with Belie."""
+    folder = resources.files("belie.csq") / "worlds"
+    return sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+
+
+def world_path(name: str) -> Path:
+    """Path of a world: a shipped name, or a path to a YAML file of the same schema."""
+    if name.endswith((".yaml", ".yml")):
+        return Path(name)
+    if name not in world_names():
+        raise BadInput(f"There is no world {name!r}. Worlds: {', '.join(world_names())}, or a path to a .yaml file.")
+    return Path(str(resources.files("belie.csq") / "worlds" / f"{name}.yaml"))
+
+
+@lru_cache(maxsize=32)
+def load_world(name: str) -> World:
+    """Read a world by name or path. Raises BadInput naming file, line and field."""
+    return load_data(world_path(name), World)
+
+
+def world_hash(name: str) -> str:
+    """SHA-256 of the world's file: goes into the manifest."""
+    return sha256(world_path(name))
