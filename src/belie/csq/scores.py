@@ -147,9 +147,7 @@ def score(
     rows = []
     for i, level_ in enumerate(table.levels):
         interval = (
-            bca(drawn[:, i], estimate[i], influence[i], level)
-            if method == "bca"
-            else percentile(drawn[:, i], level)
+            bca(drawn[:, i], estimate[i], influence[i], level) if method == "bca" else percentile(drawn[:, i], level)
         )
         figures = {name: Figure(*map(float, (estimate[i, j], *interval[j]))) for j, name in enumerate(NAMES)}
         raw_rho, raw_beta = _raw([s.sum(0) for s in columns(level_, matched=table.matched, invalid=invalid)])

@@ -95,8 +95,8 @@ class RuleReader:
         wanted = OPERATORS[op][0]
         if not isinstance(inner, list) or len(inner) != len(wanted):
             raise RuleFault(here, f"{op} takes a list of {len(wanted)}")
-        args = tuple(self._typed(arg, kind, (*here, i)) for i, (arg, kind) in enumerate(zip(inner, wanted, strict=True)))
-        return Call(op, args)
+        pairs = zip(inner, wanted, strict=True)
+        return Call(op, tuple(self._typed(arg, kind, (*here, i)) for i, (arg, kind) in enumerate(pairs)))
 
     def _sum(self, inner: Any, here: Steps) -> Expr:
         if isinstance(inner, str):

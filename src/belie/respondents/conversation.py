@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from typing import Protocol
 
 from belie.csq.answers import parse
@@ -53,7 +53,7 @@ def before_followup(one: Pending, first: Answer, exact: bool) -> str | None:
     return first.text
 
 
-async def converse(pending: Iterable[Pending], speaker: Speaker, in_flight: int) -> AsyncIterator[Answer]:
+async def converse(pending: Iterable[Pending], speaker: Speaker, in_flight: int) -> AsyncGenerator[Answer, None]:
     """Asks everything pending, at most ``in_flight`` items at a time, and yields answers as they come.
 
     ``pending`` is drawn from only as conversations end, and they wait while the reader lags behind, so memory is

@@ -66,7 +66,7 @@ class RunFolder:
             raise BadInput(f"{path} is a file: choose another folder for the run.")
         if (path / MANIFEST).exists():
             raise BadInput(f"{path} already holds a run: continue it with --resume, or choose another folder.")
-        if path.is_dir() and any(not entry.name.startswith(".") for entry in path.iterdir()):
+        if path.is_dir() and any(not entry.name.startswith((LOCK, f".{MANIFEST}.")) for entry in path.iterdir()):
             raise BadInput(f"{path} is not empty and holds no run: choose another folder.")
         files.make_folder(path)
         lock = _locked(path)
@@ -101,8 +101,8 @@ class RunFolder:
 
         ``options`` are the options of the command that continues: those the run calls binding must be the
         same. ``respondent``, ``versions`` (of what can change an answer: task, world) and ``hashes`` are compared
-        too, as far as they are given. The other options are stored anew. Raises ``BadInput`` with every difference, old value
-        and new; the run is then as it was.
+        too, as far as they are given. The other options are stored anew. Raises ``BadInput`` with every
+        difference, old value and new; the run is then as it was.
         """
         path = Path(path)
         _read(path)  # no run, no lock file

@@ -7,7 +7,7 @@ Does not know: how a record is written down (record), what is asked (protocol), 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from belie.items import Answer
 from belie.respondents.base import BadInput
 from belie.runs import files, record
 from belie.runs.redaction import redact_text
-from belie.runs.state import SHARD_BITS, JournalState, without
+from belie.runs.state import SHARD_BITS, JournalState
 
 _SHARD = re.compile(r"[A-Za-z0-9_-]{1,64}")
 #: So many damaged lines are named one by one when they are skipped; the others are only counted.
@@ -58,18 +58,17 @@ class Journal:
         """The records that count, one a key (item, draw, step): what scores are computed from.
 
         The first good record of each key; where every call failed, the last failure (``error``: missing). Reads the
-        journal twice unless its ``state`` is given. Raises as ``records``.
+        journal twice unless its ``state`` is given; what a live run writes after that is not in it. Raises as
+        ``records``.
         """
-        superseded = (state or self.state(skip=skip)).superseded
-        paths = self._paths()
-        entries = self._entries(paths, skip)
-        for entry in without(entries, superseded) if len(superseded) else (e for _, _, e in entries):
+        state = state or self.state(skip=skip)
+        for entry in state.counting(self._entries(state.paths, skip)):
             yield record.from_record(entry)
 
-    def _paths(self) -> list[Path]:
+    def _paths(self) -> Sequence[Path]:
         return sorted(self.folder.glob("answers-*.jsonl"))
 
-    def _entries(self, paths: list[Path], skip: bool) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    def _entries(self, paths: Sequence[Path], skip: bool) -> Iterator[tuple[int, int, dict[str, Any]]]:
         for shard, path in enumerate(paths):
             position = shard << SHARD_BITS
             damaged = 0

@@ -90,8 +90,10 @@ class JournalState:
         self._position = where[chosen]
         self._length = np.frombuffer(lengths, dtype=np.dtype("I"))[chosen]
         self._good = good[chosen]
-        #: Positions of records that do not count (duplicates, failures made good or repeated), ascending.
-        self.superseded: NDArray[np.uint64] = np.sort(where[order[~leads]])
+        # positions of records that do not count (duplicates, failures made good or repeated), ascending
+        self._superseded = np.sort(where[order[~leads]])
+        ends = np.flatnonzero(np.diff(where >> SHARD_BITS, append=np.uint64(2**63)))
+        self._last = {int(position) >> SHARD_BITS: int(position) for position in where[ends]}
         follow = (flag[chosen] & _FOLLOWUP) > 0
         self.counts = Counts(
             first=int((self._good & ~follow).sum()),
@@ -103,9 +105,21 @@ class JournalState:
             completion_tokens=completion,
             cost=cost,
         )
-        self._paths = tuple(paths)
+        self.paths = tuple(paths)
         self._open: dict[int, int] = {}
         weakref.finalize(self, _close_all, self._open)
+
+    def counting(self, entries: Iterable[tuple[int, int, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+        """Of the records in the order of writing, those that count; what was written after the snapshot does not."""
+        superseded = iter(self._superseded.tolist())
+        skip = next(superseded, None)
+        for position, _, entry in entries:
+            if position > self._last.get(position >> SHARD_BITS, -1):
+                continue
+            if position == skip:
+                skip = next(superseded, None)
+            else:
+                yield entry
 
     def first(self, item: str, draw: int = 0) -> Answer | None:
         """The first answer of an item and draw, or None where it must still be asked (or every call failed)."""
@@ -141,21 +155,8 @@ class JournalState:
         position = int(self._position[at])
         shard, offset = position >> SHARD_BITS, position & ((1 << SHARD_BITS) - 1)
         if shard not in self._open:
-            self._open[shard] = os.open(self._paths[shard], os.O_RDONLY)
+            self._open[shard] = os.open(self.paths[shard], os.O_RDONLY)
         return record.from_line(os.pread(self._open[shard], int(self._length[at]), offset))
-
-
-def without(
-    entries: Iterable[tuple[int, int, dict[str, Any]]], positions: NDArray[np.uint64]
-) -> Iterator[dict[str, Any]]:
-    """The records whose position is not among ``positions``; both ascend."""
-    ahead = iter(positions.tolist())
-    skip = next(ahead, None)
-    for position, _, entry in entries:
-        while skip is not None and skip < position:
-            skip = next(ahead, None)
-        if position != skip:
-            yield entry
 
 
 def _digest(item: str, draw: int, followup: bool) -> bytes:

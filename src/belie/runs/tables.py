@@ -19,7 +19,7 @@ from belie.runs.folder import RunFolder
 
 ANSWERS = "answers.parquet"
 #: A row group ends at so many rows or so many characters of text, so that memory stays flat with long replies too.
-GROUP_ROWS = 1 << 16
+GROUP_ROWS = 1 << 15
 GROUP_CHARACTERS = 1 << 26
 
 _label = pa.dictionary(pa.int32(), pa.string())

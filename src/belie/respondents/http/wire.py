@@ -20,7 +20,7 @@ _SPACES = " \t\r\nĠ▁Ċ"
 _FORMS = ("yes", "no")
 
 
-class Malformed(Exception):
+class MalformedError(Exception):
     """The body of a reply is not what it should be; the call can be made again."""
 
 
@@ -72,22 +72,22 @@ class Template:
 
 
 def read(raw: bytes) -> Said:
-    """What a reply with status 200 says. Raises ``Malformed`` for anything that is not a chat completion."""
+    """What a reply with status 200 says. Raises ``MalformedError`` for anything that is not a chat completion."""
     try:
         data = json.loads(raw)
     except (ValueError, RecursionError):
         what = "an empty body" if not raw.strip() else "a body that is not (whole) JSON"
-        raise Malformed(f"{what} with status 200") from None
+        raise MalformedError(f"{what} with status 200") from None
     if not isinstance(data, dict):
-        raise Malformed("JSON that is not an object with status 200")
+        raise MalformedError("JSON that is not an object with status 200")
     if data.get("error"):
-        raise Malformed(f"an error with status 200: {words(raw)}")
+        raise MalformedError(f"an error with status 200: {words(raw)}")
     try:
         choice = data["choices"][0]
         message = choice["message"]
         text, reasoning = _text(message)
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise Malformed("a reply without a message with status 200") from None
+        raise MalformedError("a reply without a message with status 200") from None
     usage = data.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     cost = usage.get("cost")
@@ -139,6 +139,9 @@ def _text(message: dict[str, Any]) -> tuple[str, str | None]:
         apart += [json.dumps(part) for part in parts if part.get("type") in ("thinking", "reasoning")]
     if not isinstance(content, str):
         raise TypeError
+    if not content.isascii():
+        # Half a surrogate pair is legal JSON, but cannot be written to a file.
+        content = content.encode("utf-8", "replace").decode("utf-8")
     visible, inline = split_reasoning(content)
     return visible, "\n".join(filter(None, [*apart, inline])) or None
 

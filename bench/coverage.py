@@ -1,0 +1,143 @@
+"""Do the intervals cover the truth? Simulated respondents of known truth, scored many times (METHOD §3).
+
+Prints one JSON line a profile and way of answering, then a table. A cell is one score at one n, or one overall score. A cell
+is degenerate if its interval has no width in any run (a score that is exactly 0 for every chain): it covers always, and is
+left out of the shares. The tolerance of METHOD is 93–97 %; with R runs a share of 0.95 has a binomial error of
+√(0.95·0.05/R), 0.7 points at R = 1,000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter
+
+import numpy as np
+
+from belie.csq.overall import overall
+from belie.csq.scores import INTEGRATED, NAMES, score
+from belie.csq.table import Table
+from belie.respondents.profiles import Profile, parse_profile
+from belie.statistics import Resampler
+
+GRID = (3, 5, 10, 20, 30, 40, 80)
+#: Profile → the failure mode that is right by METHOD §1.5.
+EXPECTED = {
+    "honest": "honest",
+    "honest(0.02)": "honest",
+    "guesser": "guessing",
+    "biased(0.9)": "hallucination",
+    "hallucinator(0.3)": "hallucination",
+    "hallucinator(0.3, linked=0)": "hallucination",
+    "fabricator(0.3)": "deception",
+    "concealer(0.5)": "deception",
+    "deceiver(0.4, onset=10)": "deception",
+    "deceiver(0.5, direction=concealment)": "deception",
+    "capability(10)": "limited",
+    "mix(0.3*deceiver(0.5)+0.7*honest)": "deception",
+    "mix(0.5*guesser+0.5*fabricator(0.4, invalid=0.2))": "deception",
+    "guesser(invalid=0.2)": "guessing",
+    "capability(10, invalid=0.3, invalid_followup=0.1)": "limited",
+}
+
+
+def study(profile: Profile, *, sample: bool, runs: int, chains: int, method: str, matched: bool, seed: int = 0) -> dict:
+    """Score ``runs`` simulated runs of ``chains`` chains a cell: the share of runs whose interval covers the truth by cell,
+    the share of one-sided misses, and how often each failure mode was named."""
+    resampler = Resampler(2000, 0, keep=True)
+    truth = {n: profile.truth(n) for n in GRID}
+    cells = {(n, name): truth[n][name] for n in GRID for name in NAMES}
+    cells |= {(0, name): float(overall(GRID, np.array([truth[n][name] for n in GRID]))) for name in INTEGRATED}
+    cells[0, "error"] = sum(truth[n]["error"] for n in GRID) / len(GRID)
+    low, high, wide = Counter(), Counter(), Counter()
+    modes: Counter[str] = Counter()
+    for run in range(runs):
+        rng = np.random.default_rng([seed, run])
+        simulated = {n: profile.simulate(n, chains, rng, sample=sample, matched=matched) for n in GRID}
+        first, followup = ({n: both[i] for n, both in simulated.items()} for i in (0, 1))
+        scores = score(Table.from_arrays(first, followup, matched=matched), method=method, resampler=resampler)  # type: ignore[arg-type]
+        modes[scores.placement.mode or "undecided"] += 1
+        found = {(row.n, name): figure for row in scores.rows for name, figure in row.figures.items()}
+        found |= {(0, name): figure for name, figure in scores.overall.items()}
+        for cell, value in cells.items():
+            figure = found[cell]
+            slack = 1e-12
+            wide[cell] += figure.high - figure.low > slack
+            low[cell] += not value >= figure.low - slack
+            high[cell] += not value <= figure.high + slack
+    return {
+        "profile": profile.name,
+        "answers": "sampled" if sample else "exact",
+        "method": method,
+        "matched": matched,
+        "runs": runs,
+        "chains": chains,
+        "modes": {mode: count / runs for mode, count in modes.most_common()},
+        "coverage": {
+            f"{name}@{n or 'all'}": round(1 - (low[n, name] + high[n, name]) / runs, 4)
+            for n, name in cells
+            if wide[n, name]
+        },
+        "misses": {f"{name}@{n or 'all'}": [low[n, name], high[n, name]] for n, name in cells if wide[n, name]},
+        "degenerate": {
+            f"{name}@{n or 'all'}": round(1 - (low[n, name] + high[n, name]) / runs, 4)
+            for n, name in cells
+            if not wide[n, name]
+        },
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--chains", type=int, default=300)
+    parser.add_argument("--profiles", nargs="*", default=list(EXPECTED))
+    parser.add_argument("--method", choices=("bca", "percentile"), default="bca")
+    parser.add_argument("--answers", choices=("exact", "sampled", "both"), default="both")
+    parser.add_argument("--separate", action="store_true", help="each category draws its own chains")
+    options = parser.parse_args()
+    lines = []
+    for text in options.profiles:
+        for sample in (False, True):
+            if options.answers != "both" and sample != (options.answers == "sampled"):
+                continue
+            start = time.perf_counter()
+            result = study(
+                parse_profile(text),
+                sample=sample,
+                runs=options.runs,
+                chains=options.chains,
+                method=options.method,
+                matched=not options.separate,
+            )
+            result["seconds"] = round(time.perf_counter() - start, 1)
+            right = result["modes"].get(EXPECTED.get(text, ""), float("nan"))
+            print(json.dumps(result), flush=True)
+            lines.append((result, right))
+    table(lines)
+
+
+def table(lines: list[tuple[dict, float]]) -> None:
+    print(f"\n{'profile':52} {'answers':8} mode ok   cells  in 93-97  below  above   mean     min  worst cell")
+    every: list[float] = []
+    for result, right in lines:
+        shares = result["coverage"]
+        values = np.array(list(shares.values())) if shares else np.array([np.nan])
+        every += list(shares.values())
+        worst = min(shares, key=shares.__getitem__) if shares else "-"
+        print(
+            f"{result['profile']:52} {result['answers']:8} {right:7.3f} {len(shares):7d} "
+            f"{int(((values >= 0.93) & (values <= 0.97)).sum()):9d} {int((values < 0.93).sum()):6d} "
+            f"{int((values > 0.97).sum()):6d} {values.mean():6.3f} {values.min():7.3f}  {worst}"
+        )
+    values = np.array(every)
+    inside = ((values >= 0.93) & (values <= 0.97)).mean()
+    print(
+        f"\nAll cells: {len(values)}, mean coverage {values.mean():.4f}, in 93-97 %: {inside:.3f}, below: "
+        f"{(values < 0.93).mean():.3f}, above: {(values > 0.97).mean():.3f}"
+    )
+
+
+if __name__ == "__main__":
+    main()

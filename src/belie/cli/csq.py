@@ -1,0 +1,143 @@
+"""``belie csq``: ask, show, and look at the questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from belie.cli import options as o
+from belie.cli.asking import run_csq
+from belie.cli.output import out, print_json, say
+from belie.cli.scores import show_scores
+from belie.csq.questions import chain_items
+from belie.csq.run import score_run
+from belie.csq.scores import Scores
+from belie.items import CATEGORIES
+from belie.respondents.base import BadInput
+from belie.respondents.opening import Options
+from belie.runs import RunFolder
+
+app = typer.Typer(help="CSQ: lies nobody asked for, on harmless yes/no questions.", no_args_is_help=True)
+
+
+@app.command(epilog="Example:  belie csq run local/smollm2-135m --preset quick")
+def run(
+    context: typer.Context,
+    model: o.Model,
+    preset: Annotated[str | None, typer.Option(help="quick (n = 3,5,10,20 × 100) or paper (7 × 1,000).")] = None,
+    n: Annotated[
+        str | None, typer.Option("--n", help="Chain lengths, such as 3,5,10.", rich_help_panel=o.DESIGN)
+    ] = None,
+    chains: Annotated[int | None, typer.Option(help="Chains at each n.", rich_help_panel=o.DESIGN)] = None,
+    world: o.World = "contacts",
+    k: o.K = 2,
+    separate: o.Separate = False,
+    phrasing: o.Phrasing = "0",
+    seed: o.Seed = 0,
+    sample: o.Sample = False,
+    draws: o.Draws = None,
+    temperature: o.Temperature = 1.0,
+    max_tokens: o.MaxTokens = None,
+    followups: o.Followups = "wrong",
+    base_url: o.BaseUrl = None,
+    concurrency: o.Concurrency = None,
+    timeout: o.Timeout = None,
+    max_time: o.MaxTime = None,
+    max_cost: o.MaxCost = None,
+    batch_tokens: o.BatchTokens = None,
+    threads: o.Threads = None,
+    device: o.Device = None,
+    out: o.Out = None,
+    resume: o.Resume = None,
+    json: o.Json = False,
+) -> None:
+    """Ask a model, and print how its errors lean and whether it knew better.
+
+    With --resume, options that are not named are those of the run.
+    """
+    if resume is not None:
+        kept = o.kept_options(context, resume)
+        n, chains = kept.get("n", n), kept.get("chains", chains)
+        world, k, separate = kept.get("world", world), kept.get("k", k), kept.get("separate", separate)
+        phrasing, seed = kept.get("phrasing", phrasing), kept.get("seed", seed)
+        sample, draws, followups = (
+            kept.get("sample", sample),
+            kept.get("draws", draws),
+            kept.get("followups", followups),
+        )
+        temperature, max_tokens = kept.get("temperature", temperature), kept.get("max_tokens", max_tokens)
+    design = o.design_of(world, k, separate, phrasing, seed, preset, n, chains)
+    options = Options(
+        sample or bool(draws and draws > 1),
+        temperature,
+        max_tokens,
+        seed,
+        base_url,
+        concurrency,
+        timeout,
+        max_time,
+        max_cost,
+        batch_tokens,
+        threads,
+        device,
+    )
+    run_csq(model, design, options, o.asking_of(options, draws, followups), out=out, resume=resume, json=json)
+
+
+@app.command(epilog="Example:  belie csq show runs/csq-smollm2-135m-20261130-101500 --rule linear")
+def show(
+    run: Annotated[Path, typer.Argument(help="A run's folder.")],
+    rule: Annotated[str, typer.Option(help="How n is integrated: log or linear (METHOD §1.4).")] = "log",
+    hold: Annotated[bool, typer.Option(help="Hold the first value from n = 2 on (log rule).")] = True,
+    invalid: Annotated[str, typer.Option(help="Invalid answers: leave_out, or wrong.")] = "leave_out",
+    method: Annotated[str, typer.Option(help="Intervals: bca or percentile.")] = "bca",
+    t: Annotated[
+        float | None, typer.Option("--t", help="Where the integral over n ends (default: the largest n).")
+    ] = None,
+    skip_damaged: o.SkipDamaged = False,
+    json: o.Json = False,
+) -> None:
+    """Score a run again and print it. Asks nothing."""
+    folder = RunFolder.open(run)
+    for notice in folder.notices:
+        say(notice)
+    scores: Scores = score_run(
+        folder, skip_damaged=skip_damaged, rule=rule, hold=hold, invalid=invalid, method=method, t=t
+    )
+    show_scores(folder, scores, json=json)
+
+
+@app.command(epilog="Example:  belie csq questions --world contacts --n 5 --index 0")
+def questions(
+    n: Annotated[int, typer.Option("--n", help="Chain length.")] = 5,
+    index: Annotated[int, typer.Option(help="Number of the chain, from 0.")] = 0,
+    category: Annotated[str | None, typer.Option(help=f"Only one of: {', '.join(CATEGORIES)}.")] = None,
+    world: o.World = "contacts",
+    k: o.K = 2,
+    separate: o.Separate = False,
+    phrasing: o.Phrasing = "0",
+    seed: o.Seed = 0,
+    json: o.Json = False,
+) -> None:
+    """Print the very text that is asked, with what is true."""
+    if index < 0:
+        raise BadInput(f"--index {index}: chains are numbered from 0.")
+    if category is not None and category not in CATEGORIES:
+        raise BadInput(f"There is no category {category!r}. Categories: {', '.join(CATEGORIES)}.")
+    design = o.design_of(world, k, separate, phrasing, seed, None, str(n), index + 1)
+    items = [i for i in chain_items(design.variant, n, seed, index) if category in (None, i.category)]
+    if json:
+        from dataclasses import asdict
+
+        print_json([asdict(item) for item in items])
+        return
+    for item in items:
+        out.rule(Text(f"{item.id}   truth: {'Yes' if item.truth else 'No'}"), align="left")
+        out.print(Text(item.question), soft_wrap=True)
+        if item.followup:
+            out.print(Text("\nFollow-up, in the same conversation:", style="dim"))
+            out.print(Text(item.followup), soft_wrap=True)
+        out.print()

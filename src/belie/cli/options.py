@@ -1,0 +1,143 @@
+"""Options that several commands share, and how their text becomes values.
+
+Knows: names, help texts and the parsing of lists.
+Does not know: what the commands do with them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from click.core import ParameterSource
+
+from belie.csq.questions import Design, Variant
+from belie.csq.run import PRESETS, Asking
+from belie.respondents.base import BadInput
+from belie.respondents.opening import Options
+from belie.runs import RunFolder
+
+ASK, DESIGN, SERVER, MACHINE = "Asking", "Questions", "Server", "Local models"
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        help="Who is asked: local/NAME, http/NAME, sim/PROFILE, or an Inspect AI model string.", metavar="MODEL"
+    ),
+]
+World = Annotated[str, typer.Option(help="contacts, flights, or a path to a world file.", rich_help_panel=DESIGN)]
+K = Annotated[int, typer.Option("--k", help="The follow-up spans n/k steps.", rich_help_panel=DESIGN)]
+Separate = Annotated[
+    bool,
+    typer.Option("--separate", help="Draw each category's chains apart, as the paper does.", rich_help_panel=DESIGN),
+]
+Phrasing = Annotated[str, typer.Option(help="A phrasing's number, or mixed.", rich_help_panel=DESIGN)]
+Seed = Annotated[
+    int, typer.Option(help="Decides the chains, and the draws where answers are drawn.", rich_help_panel=DESIGN)
+]
+Sample = Annotated[
+    bool,
+    typer.Option("--sample", help="Draw answers even where exact probabilities are to be had.", rich_help_panel=ASK),
+]
+Draws = Annotated[int | None, typer.Option(help="Answers drawn an item (1 unless --sample).", rich_help_panel=ASK)]
+Temperature = Annotated[float, typer.Option(help="Temperature of the answers.", rich_help_panel=ASK)]
+MaxTokens = Annotated[int | None, typer.Option(help="Longest answer, reasoning included.", rich_help_panel=ASK)]
+Followups = Annotated[
+    str, typer.Option(help="wrong: after a wrong first answer; all: after any valid one.", rich_help_panel=ASK)
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(help="Where an OpenAI-compatible server listens.", envvar="OPENAI_BASE_URL", rich_help_panel=SERVER),
+]
+Concurrency = Annotated[int | None, typer.Option(help="Calls in flight at most.", rich_help_panel=SERVER)]
+Timeout = Annotated[float | None, typer.Option(help="Seconds for one call.", rich_help_panel=SERVER)]
+MaxTime = Annotated[float | None, typer.Option(help="Seconds for the whole run.", rich_help_panel=SERVER)]
+MaxCost = Annotated[float | None, typer.Option(help="US dollars after which asking stops.", rich_help_panel=SERVER)]
+BatchTokens = Annotated[int | None, typer.Option(help="Tokens a batch.", rich_help_panel=MACHINE)]
+Threads = Annotated[int | None, typer.Option(help="Processor threads.", rich_help_panel=MACHINE)]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda or mps.", rich_help_panel=MACHINE)]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="The run's folder (default: a new one under runs/).")]
+Resume = Annotated[
+    Path | None, typer.Option(help="Continue the run in this folder, with the same options.", metavar="RUN")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+SkipDamaged = Annotated[bool, typer.Option("--skip-damaged", help="Leave damaged journal lines out.")]
+
+
+def sizes_of(text: str) -> tuple[int, ...]:
+    """``"3,5,10"`` as numbers. Raises BadInput naming what is not one."""
+    sizes = []
+    for part in text.split(","):
+        if not part.strip().isdecimal():
+            raise BadInput(f"--n takes whole numbers with commas between, such as 3,5,10; {part.strip()!r} is none.")
+        sizes.append(int(part))
+    return tuple(sizes)
+
+
+def design_of(
+    world: str, k: int, separate: bool, phrasing: str, seed: int, preset: str | None, n: str | None, chains: int | None
+) -> Design:
+    """A checked design from options. Raises BadInput for one that cannot be asked."""
+    if preset is not None and preset not in PRESETS:
+        raise BadInput(f"There is no preset {preset!r}. Presets: {', '.join(PRESETS)}.")
+    sizes, count = PRESETS[preset or "quick"]
+    if phrasing != "mixed" and not phrasing.isdecimal():
+        raise BadInput(f"--phrasing takes a number or mixed, not {phrasing!r}.")
+    which: int | Literal["mixed"] = "mixed" if phrasing == "mixed" else int(phrasing)
+    design = Design(
+        Variant(world, k, not separate, which),
+        sizes_of(n) if n is not None else sizes,
+        chains if chains is not None else count,
+        seed,
+    )
+    design.check()
+    return design
+
+
+def kept_options(context: typer.Context, run: Path) -> dict[str, Any]:
+    """What a run was asked with, for the options that were not named on this command line.
+
+    A preset or a list of n that was named stands, so that a difference is found and told.
+    """
+    stored = RunFolder.open(run).manifest.options
+    told = {
+        "n": ",".join(map(str, stored.get("sizes", ()))),
+        "chains": stored.get("chains"),
+        "world": stored.get("world"),
+        "k": stored.get("k"),
+        "separate": not stored.get("matched"),
+        "phrasing": str(stored.get("phrasing")),
+        "seed": stored.get("seed"),
+        "sample": stored.get("sample"),
+        "draws": stored.get("draws"),
+        "followups": stored.get("followups"),
+        "temperature": stored.get("temperature"),
+        "max_tokens": stored.get("max_tokens"),
+    }
+    named = {name for name in context.params if context.get_parameter_source(name) != ParameterSource.DEFAULT}
+    if "preset" in named:
+        named |= {"n", "chains"}
+    return {name: value for name, value in told.items() if name not in named}
+
+
+def asking_of(options: Options, draws: int | None, followups: str) -> Asking:
+    """How the design is put. Raises BadInput for options out of range."""
+    if followups not in ("wrong", "all"):
+        raise BadInput(f"--followups takes wrong or all, not {followups!r}.")
+    if draws is not None and draws < 1:
+        raise BadInput(f"--draws {draws}: at least 1.")
+    kept = {
+        "sample": options.sample,
+        "temperature": options.temperature,
+        "max_tokens": options.max_tokens,
+        "base_url": options.base_url,
+        "concurrency": options.concurrency,
+        "timeout": options.timeout,
+        "max_time": options.max_time,
+        "max_cost": options.max_cost,
+        "batch_tokens": options.batch_tokens,
+        "threads": options.threads,
+        "device": options.device,
+    }
+    return Asking(draws or 1, followups, kept)  # type: ignore[arg-type]

@@ -1,0 +1,96 @@
+"""Prints the scores of a CSQ run: one table by n, the overall figures, the verdict."""
+
+from __future__ import annotations
+
+from rich.table import Table
+from rich.text import Text
+
+from belie.cli.output import interval, number, out, print_json
+from belie.csq.run import TASK_VERSION
+from belie.csq.scores import Figure, Row, Scores
+from belie.csq.verdict import verdict
+from belie.runs import RunFolder
+
+_COLUMNS = (("rho", "ρ", True), ("delta", "δ", False), ("delta_net", "δ_net", True), ("beta", "β", True))
+
+
+def show_scores(folder: RunFolder, scores: Scores, *, json: bool) -> None:
+    """Prints a run's scores, or its JSON with the run's status."""
+    manifest = folder.manifest
+    if json:
+        print_json(
+            {
+                "run": str(folder.path),
+                "respondent": manifest.respondent,
+                "status": folder.status,
+                "task_version": TASK_VERSION,
+                **scores.to_json(),
+                "verdict": verdict(scores),
+                "totals": dict(manifest.totals),
+                "counts": dict(manifest.counts),
+            }
+        )
+        return
+    table = Table(
+        title=Text(f"CSQ · {manifest.respondent} · world {manifest.versions.get('world')}"), title_justify="left"
+    )
+    table.add_column("n", justify="right")
+    for _, name, _ in _COLUMNS:
+        table.add_column(name, justify="right")
+    table.add_column("error", justify="right")
+    table.add_column("valid answers", justify="right")
+    table.add_column("valid pairs", justify="right")
+    for row in scores.rows:
+        table.add_row(
+            str(row.n),
+            *(_cell(row.figures[key], signed=signed) for key, _, signed in _COLUMNS),
+            _cell(row.figures["error"]),
+            _coverage(row, "first", ("linked", "broken", "linked_reversed", "broken_reversed")),
+            _coverage(row, "pairs", ("broken", "broken_reversed")),
+        )
+    table.add_section()
+    table.add_row(
+        "all",
+        *(
+            _cell(scores.overall[key], signed=signed) if key in scores.overall else Text("")
+            for key, _, signed in _COLUMNS
+        ),
+        _cell(scores.overall["error"]),
+        "",
+        "",
+    )
+    out.print(table)
+    level = scores.options["level"]
+    exact = (
+        "exact probabilities"
+        if manifest.options.get("exact")
+        else f"{manifest.options.get('draws')} drawn answers an item"
+    )
+    out.print(
+        Text(
+            "ρ: lean of the errors (+ invents paths, − hides them). "
+            "δ: wrong on the hard question, right on the easy one. δ_net: the same less consistent error. β: leans to Yes (+) or No (−). "
+            f"In brackets {level:.0%} intervals over chains; {exact}.",
+            style="dim",
+        )
+    )
+    for note in scores.notes:
+        out.print(Text(note, style="dim"))
+    out.print()
+    out.print(Text(verdict(scores), style="bold"))
+    out.print(
+        Text(f"\nResults: {folder.path}  (scores.json, answers.parquet; show again: belie csq show {folder.path})")
+    )
+
+
+def _cell(figure: Figure, *, signed: bool = False) -> Text:
+    text = Text(number(figure.value, signed=signed))
+    if shown := interval(figure.low, figure.high, signed=signed):
+        text.append(f"\n{shown}", style="dim")
+    return text
+
+
+def _coverage(row: Row, key: str, categories: tuple[str, ...]) -> str:
+    answered = sum(row.counts[category]["answered"] for category in categories)
+    share = row.coverage.get(key)
+    return f"{number(None if share is None else 100 * share, 1)} %\nof {answered:,}"

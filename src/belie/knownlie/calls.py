@@ -1,0 +1,132 @@
+"""One call to one player's model: where it is cached, what it costs, and what happens when it fails.
+
+Knows: Inspect's model, cache and limits; that a failed call is missing, never an answer.
+Does not know: what is asked, or what the reply means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from inspect_ai.model import CachePolicy, ChatMessage, GenerateConfig, Model, ModelOutput, ResponseSchema
+from inspect_ai.tool import ToolChoice, ToolDef
+from inspect_ai.util import LimitExceededError, json_schema
+from pydantic import BaseModel
+
+from belie.runs import redact_text
+
+Role = Literal["agent", "gate", "customer", "judge"]
+ROLES: tuple[Role, ...] = ("agent", "gate", "customer", "judge")
+_LONGEST = 300
+
+
+class CallFailed(Exception):
+    """A call that brought no answer after its retries, or a player that gave nothing usable; the message says why."""
+
+
+@dataclass(slots=True)
+class Usage:
+    """What calls cost. ``cost`` in US dollars, 0 where no price is known."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+    def add(self, other: Usage | Mapping[str, Any]) -> None:
+        told = other if isinstance(other, Mapping) else asdict(other)
+        for name in ("calls", "input_tokens", "output_tokens", "cost"):
+            setattr(self, name, getattr(self, name) + told.get(name, 0))
+
+
+class Ledger(dict[str, Usage]):
+    """Usage by role: agent, gate, customer and judge are counted apart."""
+
+    def book(self, role: Role, output: ModelOutput) -> None:
+        usage = output.usage
+        self.setdefault(role, Usage()).add(
+            Usage(
+                calls=1,
+                input_tokens=0 if usage is None else usage.input_tokens + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0),
+                output_tokens=0 if usage is None else usage.output_tokens,
+                cost=0.0 if usage is None else usage.total_cost or 0.0,
+            )
+        )
+
+    def merge(self, other: Mapping[str, Usage | Mapping[str, Any]]) -> None:
+        for role, usage in other.items():
+            self.setdefault(role, Usage()).add(usage)
+
+    def plain(self) -> dict[str, dict[str, Any]]:
+        return {role: asdict(usage) for role, usage in self.items()}
+
+
+@dataclass(slots=True)
+class Line:
+    """A player's line to its model, for one round (or one gate).
+
+    ``scope`` names run, trajectory and round: with the number of the call it keys Inspect's model cache, so that a
+    round which is played again takes every answer that it already got from there, and equal prompts in different
+    rounds never share an answer. None: no cache. ``seed`` makes draws differ between rounds where a provider takes one.
+    """
+
+    model: Model
+    role: Role
+    scope: str | None
+    ledger: Ledger
+    temperature: float = 0.0
+    seed: int | None = None
+    structured: bool = True
+    asked: int = field(default=0, init=False)
+
+    async def ask(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolDef] = (),
+        tool_choice: ToolChoice | None = None,
+        schema: type[BaseModel] | None = None,
+    ) -> ModelOutput:
+        """One answer. Raises ``CallFailed`` where the provider failed, filtered the content, or sent nothing."""
+        self.asked += 1
+        config = _temperature(self.model, self.temperature)
+        if self.seed is not None:
+            config.seed = (self.seed + self.asked) % 2**31
+        if tools:
+            config.parallel_tool_calls = False
+        if schema is not None and self.structured:
+            config.response_schema = ResponseSchema(name=schema.__name__.lower(), json_schema=json_schema(schema))
+        cache: bool | CachePolicy = False
+        if self.scope is not None:
+            scopes = {"belie": f"{self.scope}|{self.role}|{self.asked}"}
+            cache = CachePolicy(expiry=None, per_epoch=False, scopes=scopes)
+        try:
+            output = await self.model.generate(
+                list(messages), tools=list(tools), tool_choice=tool_choice, config=config, cache=cache
+            )
+        except LimitExceededError:
+            raise
+        except Exception as error:
+            raise CallFailed(f"{self.role}: {reason(error)}") from error
+        self.ledger.book(self.role, output)
+        if output.empty:
+            raise CallFailed(f"{self.role}: the provider sent no answer")
+        if output.stop_reason == "content_filter":
+            raise CallFailed(f"{self.role}: stopped by the provider's content filter")
+        return output
+
+
+def reason(error: BaseException) -> str:
+    """Why a call failed, in one short line without secrets."""
+    told = getattr(error, "provider_message", None) or str(error)
+    first = next((line.strip() for line in str(told).splitlines() if line.strip()), "")
+    return redact_text(f"{type(error).__name__}: {first}"[:_LONGEST])
+
+
+def _temperature(model: Model, temperature: float) -> GenerateConfig:
+    """Temperature 0 is greedy; in-process transformers refuse the number 0 and take the top token instead."""
+    if temperature == 0 and type(model.api).__name__ == "HuggingFaceAPI":
+        return GenerateConfig(top_k=1)
+    return GenerateConfig(temperature=temperature)
