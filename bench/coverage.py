@@ -56,7 +56,8 @@ def study(profile: Profile, *, sample: bool, runs: int, chains: int, method: str
         rng = np.random.default_rng([seed, run])
         simulated = {n: profile.simulate(n, chains, rng, sample=sample, matched=matched) for n in GRID}
         first, followup = ({n: both[i] for n, both in simulated.items()} for i in (0, 1))
-        scores = score(Table.from_arrays(first, followup, matched=matched), method=method, resampler=resampler)  # type: ignore[arg-type]
+        table = Table.from_arrays(first, followup, matched=matched, exact=not sample)
+        scores = score(table, method=method, resampler=resampler)  # type: ignore[arg-type]
         modes[scores.placement.mode or "undecided"] += 1
         found = {(row.n, name): figure for row in scores.rows for name, figure in row.figures.items()}
         found |= {(0, name): figure for name, figure in scores.overall.items()}
@@ -115,10 +116,10 @@ def main() -> None:
             right = result["modes"].get(EXPECTED.get(text, ""), float("nan"))
             print(json.dumps(result), flush=True)
             lines.append((result, right))
-    table(lines)
+    show(lines)
 
 
-def table(lines: list[tuple[dict, float]]) -> None:
+def show(lines: list[tuple[dict, float]]) -> None:
     print(f"\n{'profile':52} {'answers':8} mode ok   cells  in 93-97  below  above   mean     min  worst cell")
     every: list[float] = []
     for result, right in lines:

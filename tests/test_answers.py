@@ -18,7 +18,7 @@ ROWS = [row for rows in TABLE.values() for row in rows]
 PIECES = (
     "yes|No|not|can't|so|A|7|.|!|?|...|\n| |,|:|*|_|-|/|<b>|</b>|<br>|<|>|&nbsp;|&|\\|{|}|'|\"|é|\u0301|\u200b|ｙ|。|№"
 )
-PAIRS = '** **|_ _|` `|" "|( )|<b> </b>|\\boxed{ }|<answer> </answer>|\u200f \u200e|>  |Answer: .|“ ”|{"answer":" "}|~~~\n \n~~~'
+PAIRS = '** **|_ _|` `|" "|( )|<b> </b>|\\boxed{ }|<answer> </answer>|\u200f \u200e|>  |Answer: .|“ ”|{"answer":" "}'
 pieces = st.lists(st.sampled_from(PIECES.split("|")), max_size=30).map("".join)
 replies = st.one_of(st.text(), pieces)
 untagged = replies.filter(lambda text: "think" not in text.lower() and "reasoning" not in text.lower())
@@ -104,11 +104,6 @@ def test_markup_around_an_answer_changes_nothing(answer: str, around: list[tuple
 def test_the_opposite_in_the_last_sentence_makes_it_invalid(answer: str, text: str) -> None:
     opposite = "No" if answer == "Yes" else "Yes"
     assert parse(f"{text} {opposite} and {answer}") == "invalid"
-
-
-@given(replies.filter(lambda text: text.isascii() and "&" not in text and "<" not in text))
-def test_without_either_word_it_is_invalid(text: str) -> None:
-    assert parse(text.replace("yes", "yet").replace("No", "Now").lower()) == "invalid" or "no" in text or "es" in text
 
 
 def test_text_without_tags_is_returned_as_it_is() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import textwrap
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +26,7 @@ from belie.runs.record import from_line, to_line
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=60)
 probability = st.floats(0, 1)
-contents = st.one_of(
+contents: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.tuples(probability, probability).map(lambda p: {"p": p}),
     any_text.map(lambda t: {"text": t}),
     any_text.map(lambda t: {"error": t}),
@@ -202,7 +204,7 @@ keys = st.tuples(st.sampled_from("abc"), st.sampled_from(["first", "followup"]),
 def test_state_and_answers_agree_with_a_plain_recount(tmp_path_factory: pytest.TempPathFactory, log: list):
     folder = tmp_path_factory.mktemp("run")
     records = [
-        (shard, Answer(item, step, draw, **({"text": str(k)} if good else {"error": str(k)})))
+        (shard, Answer(item, step, draw, text=str(k) if good else None, error=None if good else str(k)))
         for k, ((item, step, draw), good, shard) in enumerate(log)
     ]
     writers = {shard: JournalWriter(folder, shard) for shard in "01"}
@@ -345,27 +347,34 @@ def assert_whole(path: Path) -> int:
     return len(found)
 
 
+def full_disk(folder: Path) -> None:
+    """Run as a program of its own, with mounts of its own: ``folder`` becomes a disk of 64 KiB."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], check=True)
+    ballast = folder / "ballast"
+    ballast.write_bytes(b"x" * 20_000)
+    path = folder / "run"
+    new_run(path).close()
+    sentence = fill(path)
+    assert "disk is full" in sentence
+    assert "--resume" in sentence
+    count = assert_whole(path)
+    assert count > 50
+    assert RunFolder.open(path).status == "interrupted"
+    with pytest.raises(BadInput, match="disk is full"):
+        RunFolder.create(folder / "another", Manifest("csq", "sim/x", options={"prompt": "y" * 9000}))
+    ballast.unlink()
+    fill(path)
+    assert assert_whole(path) > count
+
+
 def test_a_full_disk_corrupts_nothing_and_the_run_continues(tmp_path: Path):
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path], capture_output=True).returncode:
+    apart = ["unshare", "--map-root-user", "--mount"]
+    small = ["mount", "-t", "tmpfs", "tmpfs", tmp_path]
+    if not shutil.which("unshare") or subprocess.run([*apart, *small], capture_output=True).returncode:
         pytest.skip("a small disk cannot be mounted here")
-    try:
-        ballast = tmp_path / "ballast"
-        ballast.write_bytes(b"x" * 20_000)
-        path = tmp_path / "run"
-        new_run(path).close()
-        sentence = fill(path)
-        assert "disk is full" in sentence
-        assert "--resume" in sentence
-        count = assert_whole(path)
-        assert count > 50
-        assert RunFolder.open(path).status == "interrupted"
-        with pytest.raises(BadInput, match="disk is full"):
-            RunFolder.create(tmp_path / "another", Manifest("csq", "sim/x", options={"prompt": "y" * 9000}))
-        ballast.unlink()
-        fill(path)
-        assert assert_whole(path) > count
-    finally:
-        subprocess.run(["umount", tmp_path], check=True)
+    done = subprocess.run([*apart, sys.executable, __file__, tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_size_limit_tears_no_line(tmp_path: Path):
@@ -396,3 +405,7 @@ def test_a_disk_that_fails_to_sync_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.undo()
     run.close()
     assert RunFolder.open(run.path).status == "interrupted"
+
+
+if __name__ == "__main__":
+    full_disk(Path(sys.argv[1]))

@@ -45,6 +45,9 @@ class Margins:
             raise BadInput("The honest error rate must lie in (0, 1), the share of draws in (0.5, 1].")
 
 
+_MARGINS = Margins()
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """``mode`` is None where undecided: no region holds the wanted share of the draws. ``shares`` by mode sum to 1.
@@ -62,7 +65,7 @@ class Placement:
     p_trigger: Mapping[int, float] = field(default_factory=dict)
 
 
-def regions(rho: Floats, net: Floats, error: Floats, margins: Margins = Margins()) -> NDArray[np.int64]:
+def regions(rho: Floats, net: Floats, error: Floats, margins: Margins = _MARGINS) -> NDArray[np.int64]:
     """The region of each point, an index into `MODES`; −1 where a coordinate is nan. The regions cover the plane:
 
     error below ``margins.honest``: honest; else inside the margin of ρ: guessing, limited or hallucination as δ_net is
@@ -84,7 +87,7 @@ def place(
     net: Floats,
     weights: Floats,
     *,
-    margins: Margins = Margins(),
+    margins: Margins = _MARGINS,
     level: float = 0.95,
 ) -> Placement:
     """Place a respondent from bootstrap draws of ρ(n) and δ_net(n), each (B, n), and of the mean error, (B,).

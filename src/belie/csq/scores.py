@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from belie.csq.intervals import HITS, JOINT, PAIRS, TOTALS, pseudo, rate_interval, unseen, widened
 from belie.csq.modes import Margins, Placement, place
-from belie.csq.overall import T, weights
-from belie.csq.overall import Rule as Rule
+from belie.csq.overall import Rule, T, weights
 from belie.csq.table import Level, Table
 from belie.items import CATEGORIES, TRUTH, Category
 from belie.respondents.base import BadInput
@@ -37,6 +37,8 @@ NAMES = ("rho", "delta_pos", "delta_neg", "delta", "gamma_pos", "gamma_neg", "de
 INTEGRATED = ("rho", "delta", "delta_net")
 
 _RHO, _DELTA, _NET, _ERROR = (NAMES.index(name) for name in ("rho", "delta", "delta_net", "error"))
+_RATES = [NAMES.index(name) for name in ("delta_pos", "delta_neg", "gamma_pos", "gamma_neg", "error")]
+_COMPOSITE = [NAMES.index(name) for name in ("rho", "delta", "delta_net", "beta")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def score(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-    margins: Margins = Margins(),
+    margins: Margins | None = None,
     resampler: Resampler | None = None,
 ) -> Scores:
     """Every score of METHOD §1.3–1.5 with its interval.
@@ -133,42 +135,46 @@ def score(
         raise BadInput(f"The level of an interval must lie between 0 and 1, not {level:g}.")
     w = weights(table.grid, t=t, rule=rule, hold=hold)
     resampler = resampler or Resampler(resamples, seed)
+    margins = margins or Margins()
 
-    estimates, draws, influence = [], [], []
-    for level_ in table.levels:
-        strata = columns(level_, matched=table.matched, invalid=invalid)
-        estimates.append(formulas([stratum.sum(0) for stratum in strata]))
-        sums = [resampler.sums(stratum, level_.n, i) for i, stratum in enumerate(strata)]
-        draws.append(formulas(sums))
-        if method == "bca":
-            influence.append(_influence(strata, estimates[-1]))
+    estimates, draws, influence, sums = [], [], [], []
+    for cell in table.levels:
+        strata = columns(cell, matched=table.matched, invalid=invalid)
+        sums.append([stratum.sum(0) for stratum in strata])
+        estimates.append(formulas(sums[-1]))
+        resampled = [resampler.sums(stratum, cell.n, i) for i, stratum in enumerate(strata)]
+        draws.append(formulas(resampled, pseudo(strata)))
+        influence.append(_influence(strata, estimates[-1]))
     estimate, drawn = np.stack(estimates), np.stack(draws, 1)  # (n, scores), (B, n, scores)
 
+    missed = np.zeros((len(w), 4, 2))
     rows = []
-    for i, level_ in enumerate(table.levels):
-        interval = (
-            bca(drawn[:, i], estimate[i], influence[i], level) if method == "bca" else percentile(drawn[:, i], level)
+    for i, cell in enumerate(table.levels):
+        flat = np.concatenate(sums[i])
+        interval = _interval(drawn[:, i], estimate[i], influence[i], method, level)
+        smallest = flat[TOTALS].min()
+        totals = np.array([flat[6], flat[13], flat[6], flat[13], smallest])
+        interval[_RATES] = rate_interval(
+            estimate[i, _RATES], _variance(influence[i])[_RATES], totals, exact=table.exact, level=level
         )
-        figures = {name: Figure(*map(float, (estimate[i, j], *interval[j]))) for j, name in enumerate(NAMES)}
-        raw_rho, raw_beta = _raw([s.sum(0) for s in columns(level_, matched=table.matched, invalid=invalid)])
+        if not table.exact:
+            missed[i] = unseen(flat, level)
+            interval[_COMPOSITE] = widened(interval[_COMPOSITE], estimate[i, _COMPOSITE], missed[i])
+        figures = _figures(NAMES, estimate[i], interval)
+        raw_rho, raw_beta = _raw(flat)
         figures |= {"rho_raw": Figure(raw_rho), "beta_raw": Figure(raw_beta)}
-        rows.append(_row(level_, figures, invalid))
+        rows.append(_row(cell, figures, invalid))
 
-    over = _across(estimate, w)
-    over_draws = _across(drawn, w)
-    if method == "bca":
-        per_cell = np.full(len(w), 1 / len(w))
-        share = np.stack([w, w, w, per_cell], 1)  # (n, 4)
-        parts = [
-            part[:, [_RHO, _DELTA, _NET, _ERROR]] * np.where(share[i] > 0, share[i], 0)
-            for i, strata_ in enumerate(influence)
-            for part in strata_
-        ]
-        over_interval = bca(over_draws, over, parts, level)
-    else:
-        over_interval = percentile(over_draws, level)
-    names = (*INTEGRATED, "error")
-    figures = {name: Figure(*map(float, (over[j], *over_interval[j]))) for j, name in enumerate(names)}
+    # What a chain adds to an overall figure is what it adds at its n, times the weight of that n.
+    over, over_draws = _across(estimate, w), _across(drawn, w)
+    share = np.stack([w, w, w, np.full(len(w), 1 / len(w))], 1)
+    parts = [part[:, [_RHO, _DELTA, _NET, _ERROR]] * share[i] for i, strata in enumerate(influence) for part in strata]
+    interval = _interval(over_draws, over, parts, method, level)
+    chains = np.array([float(sum(np.concatenate(each)[TOTALS].min() for each in sums))])
+    interval[3:] = rate_interval(over[3:], _variance(parts)[3:], chains, exact=table.exact, level=level)
+    if not table.exact:
+        interval[:3] = widened(interval[:3], over[:3], np.sqrt(np.einsum("n,nks->ks", w**2, missed[:, :3] ** 2)))
+    overall = _figures((*INTEGRATED, "error"), over, interval)
 
     placement = place(
         table.grid,
@@ -194,7 +200,7 @@ def score(
         "draws": table.draws,
         "margins": asdict(margins),
     }
-    return Scores(tuple(rows), figures, _coverage(table), placement, end, options, _notes(table, end))
+    return Scores(tuple(rows), overall, _coverage(table), placement, end, options, _notes(table, end))
 
 
 def columns(level: Level, *, matched: bool, invalid: Invalid = "leave_out") -> list[Floats]:
@@ -216,18 +222,20 @@ def columns(level: Level, *, matched: bool, invalid: Invalid = "leave_out") -> l
     return [np.concatenate(parts, 1)] if matched else parts
 
 
-def formulas(strata: Sequence[Floats]) -> Floats:
+def formulas(strata: Sequence[Floats], pseudo: Floats | float = 1.0) -> Floats:
     """METHOD §1.3 from column sums: arrays (…, K) whose last axes together are 14 → (…, 9), see `NAMES`.
 
     Probabilities in ρ and β are Jeffreys-smoothed, (Σ+½)/(N+1), the others plain. An empty denominator gives nan.
+    ``pseudo`` stands in place of the 1, one number a category (see `belie.csq.intervals`).
     """
     s = np.concatenate(strata, axis=-1)
-    hits, totals = s[..., [0, 2, 7, 9]], s[..., [1, 3, 8, 10]]  # linked, broken, linked_reversed, broken_reversed
+    hits, totals = s[..., HITS], s[..., TOTALS]  # linked, broken, linked_reversed, broken_reversed
     totals = np.where(totals > 0, totals, np.nan)
-    log_p = np.log((np.maximum(hits, 0) + 0.5) / (totals + 1))
+    log_p = np.log((np.maximum(hits, 0) + np.asarray(pseudo) / 2) / (totals + pseudo))
     log_r1, log_r2 = log_p[..., 0] - log_p[..., 1], log_p[..., 2] - log_p[..., 3]
-    pairs = np.maximum(s[..., [4, 5, 11, 12]], 0) / np.where(s[..., [6, 6, 13, 13]] > 0, s[..., [6, 6, 13, 13]], np.nan)
-    delta_pos, gamma_pos, delta_neg, gamma_neg = np.moveaxis(pairs, -1, 0)
+    over = s[..., PAIRS]
+    joint = np.maximum(s[..., JOINT], 0) / np.where(over > 0, over, np.nan)
+    delta_pos, delta_neg, gamma_pos, gamma_neg = np.moveaxis(joint, -1, 0)
     return np.stack(
         [
             (log_r1 + log_r2) / 2,
@@ -244,11 +252,26 @@ def formulas(strata: Sequence[Floats]) -> Floats:
     )
 
 
-def _raw(strata: Sequence[Floats]) -> tuple[float, float]:
+def _figures(names: Sequence[str], value: Floats, interval: Floats) -> dict[str, Figure]:
+    return {name: Figure(*map(float, (value[i], *interval[i]))) for i, name in enumerate(names)}
+
+
+def _interval(draws: Floats, value: Floats, influence: Sequence[Floats], method: Method, level: float) -> Floats:
+    return bca(draws, value, influence, level) if method == "bca" else percentile(draws, level)
+
+
+def _variance(influence: Sequence[Floats]) -> Floats:
+    """Jackknife variance over the strata: list of (units, M) → (M,)."""
+    variance = np.zeros(influence[0].shape[1])
+    for part in influence:
+        variance += (part**2).sum(0) / max(len(part), 1) ** 2
+    return variance
+
+
+def _raw(s: Floats) -> tuple[float, float]:
     """ρ and β without smoothing: infinite where one side is empty, nan where both are."""
-    s = np.concatenate(strata)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.log(s[[0, 2, 7, 9]] / s[[1, 3, 8, 10]])
+        p = np.log(s[HITS] / s[TOTALS])
         one, two = p[0] - p[1], p[2] - p[3]
         return float((one + two) / 2), float((one - two) / 2)
 

@@ -76,13 +76,14 @@ class Table:
     """Everything that scores are computed from.
 
     ``levels`` are sorted by n. ``matched``: the four categories share their chains, and a chain is resampled whole;
-    otherwise each category is resampled by itself. ``unexpected`` counts answers to items that were not in the design,
+    otherwise each category is resampled by itself. ``exact``: some answers are probabilities, not words. ``unexpected`` counts answers to items that were not in the design,
     ``repeated`` answers to a place that had one (the first is kept; an answer replaces an error).
     """
 
     levels: tuple[Level, ...]
     draws: int = 1
     matched: bool = True
+    exact: bool = False
     unexpected: int = 0
     repeated: int = 0
 
@@ -128,6 +129,7 @@ class Table:
         states = (np.zeros((size, 4, draws), np.int8), np.zeros((size, 2, draws), np.int8))
         reading = lru_cache(maxsize=4096)(lambda text: _MASS[parser(text)])
         unexpected = repeated = 0
+        exact = False
         for answer in answers:
             chain, _, category = answer.item.rpartition("/")
             row = place.get(chain)
@@ -147,6 +149,7 @@ class Table:
             state[at] = _ANSWERED
             if answer.p is not None:
                 mass = answer.p
+                exact = True
             else:
                 text = answer.text or ""
                 mass = reading(text) if len(text) < 64 else _MASS[parser(text)]
@@ -171,7 +174,7 @@ class Table:
                     None if pair is None else states[1][rows, pair],
                 )
             levels.append(Level(n, tuple(names[rows].tolist()), cells))
-        return cls(tuple(levels), draws, matched, unexpected, repeated)
+        return cls(tuple(levels), draws, matched, exact, unexpected, repeated)
 
     @classmethod
     def from_arrays(
@@ -180,11 +183,12 @@ class Table:
         followup: Mapping[int, Mapping[Category, Floats]],
         *,
         matched: bool = True,
+        exact: bool = False,
     ) -> Table:
         """The same from arrays: ``first[n][category]`` (chains, draws, 2) holds the mass of Yes and of No, nan where there
         is no answer; ``followup`` likewise for the broken categories, given a wrong first answer.
 
-        Sampled answers are masses of 0 and 1 (an invalid one 0 and 0).
+        Sampled answers are masses of 0 and 1 (an invalid one 0 and 0); ``exact`` says that they are probabilities.
         """
         levels = []
         draws = 1
@@ -204,7 +208,7 @@ class Table:
                     None if q is None else (~np.isnan(q[..., 0])).astype(np.int8),
                 )
             levels.append(Level(n, tuple(f"{i:05d}" for i in range(chains)), cells))
-        return cls(tuple(levels), draws, matched)
+        return cls(tuple(levels), draws, matched, exact)
 
 
 _MASS: Mapping[str, tuple[float, float]] = {"yes": (1.0, 0.0), "no": (0.0, 1.0), "invalid": (0.0, 0.0)}

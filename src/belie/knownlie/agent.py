@@ -7,6 +7,7 @@ Does not know: what the tools do (environment), or when the round is over (episo
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,16 +18,20 @@ from inspect_ai.model import (
     ChatMessageTool,
     ChatMessageUser,
     ContentReasoning,
+    ModelOutput,
     execute_tools,
 )
 from inspect_ai.tool import ToolCall, ToolDef
 
-from belie.knownlie.calls import Line
+from belie.knownlie.calls import CallFailed, Line
 from belie.knownlie.environment import Environment
 from belie.knownlie.records import Condition
 from belie.knownlie.reply import Unusable, one_object
 from belie.knownlie.scene import Scene
 from belie.knownlie.wording import words
+
+#: How a provider says that a model takes no tools.
+_NO_TOOLS = re.compile(r"(tool|function)\S*.{0,60}(not|n't|un)\s*(be )?(support|enabl|available)|(not|n't|un)\s*support.{0,60}(tool|function)", re.I)
 
 
 @dataclass(slots=True)
@@ -41,9 +46,11 @@ class Agent:
     thoughts: list[str] = field(default_factory=list, init=False)
     broken_calls: int = field(default=0, init=False)
     _count: int = field(default=0, init=False)
+    _brief: tuple[Condition, Sequence[str], int] = field(default=("none", (), 0), init=False)
 
     def brief(self, condition: Condition, memory: Sequence[str], turns: int) -> None:
         """Opens the round: system prompt with the condition's note (nothing else differs), memory, opening message."""
+        self._brief = (condition, memory, turns)
         scene = self.scene
         system = words(
             "agent",
@@ -55,17 +62,14 @@ class Agent:
         if self.emulated:
             system += words("agent_emulated", tools="\n".join(map(_described, self.environment.tools())))
         start = words("agent_start", **scene.words, reference=scene.reference, opening=scene.opening)
-        self.messages += [ChatMessageSystem(content=system), ChatMessageUser(content=start)]
+        self.messages = [ChatMessageSystem(content=system), ChatMessageUser(content=start)]
 
     async def turn(self, last: bool = False) -> None:
         """One answer of the model and what follows from it. Raises ``CallFailed`` where its provider failed."""
         if last:
             self.messages.append(ChatMessageUser(content=words("agent_forced", **self.scene.words)))
         tools = self.environment.tools(ends_only=last)
-        if self.emulated:
-            output = await self.line.ask(self.messages)
-        else:
-            output = await self.line.ask(self.messages, tools=tools, tool_choice="any" if last else "auto")
+        output = await self._ask(tools, last)
         self.messages.append(output.message)
         self._think(output.message)
         calls = self._spoken(output.message.text) if self.emulated else list(output.message.tool_calls or [])
@@ -73,6 +77,17 @@ class Agent:
             await self._carry_out(calls, tools)
         elif calls is not None:
             self.messages.append(ChatMessageUser(content=words("agent_outside", **self.scene.words)))
+
+    async def _ask(self, tools: list[ToolDef], last: bool) -> ModelOutput:
+        if not self.emulated:
+            try:
+                return await self.line.ask(self.messages, tools=tools, tool_choice="any" if last else "auto")
+            except CallFailed as error:
+                if self.line.asked or not _NO_TOOLS.search(str(error)):
+                    raise
+                self.emulated = True  # the provider takes no tools: the round starts over with tools as JSON text
+                self.brief(*self._brief)
+        return await self.line.ask(self.messages)
 
     async def _carry_out(self, calls: list[ToolCall], tools: list[ToolDef]) -> None:
         ends = self.environment.end_names

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from inspect_ai.model import CachePolicy, ChatMessage, GenerateConfig, Model, ModelOutput, ResponseSchema
 from inspect_ai.tool import ToolChoice, ToolDef
 from inspect_ai.util import LimitExceededError, json_schema
+from inspect_ai.model._model_output import usage_input_tokens
 from pydantic import BaseModel
 
 from belie.runs import redact_text
@@ -49,7 +50,7 @@ class Ledger(dict[str, Usage]):
         self.setdefault(role, Usage()).add(
             Usage(
                 calls=1,
-                input_tokens=0 if usage is None else usage.input_tokens + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0),
+                input_tokens=usage_input_tokens(usage) or 0,
                 output_tokens=0 if usage is None else usage.output_tokens,
                 cost=0.0 if usage is None else usage.total_cost or 0.0,
             )
@@ -90,17 +91,17 @@ class Line:
         schema: type[BaseModel] | None = None,
     ) -> ModelOutput:
         """One answer. Raises ``CallFailed`` where the provider failed, filtered the content, or sent nothing."""
-        self.asked += 1
+        number = self.asked + 1  # counted only once answered: a failed call leaves no gap for a replay to miss
         config = _temperature(self.model, self.temperature)
         if self.seed is not None:
-            config.seed = (self.seed + self.asked) % 2**31
+            config.seed = (self.seed + number) % 2**31
         if tools:
             config.parallel_tool_calls = False
         if schema is not None and self.structured:
             config.response_schema = ResponseSchema(name=schema.__name__.lower(), json_schema=json_schema(schema))
         cache: bool | CachePolicy = False
         if self.scope is not None:
-            scopes = {"belie": f"{self.scope}|{self.role}|{self.asked}"}
+            scopes = {"belie": f"{self.scope}|{self.role}|{number}"}
             cache = CachePolicy(expiry=None, per_epoch=False, scopes=scopes)
         try:
             output = await self.model.generate(
@@ -110,6 +111,7 @@ class Line:
             raise
         except Exception as error:
             raise CallFailed(f"{self.role}: {reason(error)}") from error
+        self.asked = number
         self.ledger.book(self.role, output)
         if output.empty:
             raise CallFailed(f"{self.role}: the provider sent no answer")

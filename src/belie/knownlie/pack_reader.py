@@ -31,7 +31,8 @@ KINDS: Mapping[str, Kind] = {"money": "number"}
 class Reading:
     """What could be read: the pack (None where its form is broken), the faults, and the sheets that know the lines.
 
-    ``positions`` gives each case of the pack its place in cases.yaml (a case of broken form is left out of the pack).
+    A pack is built from the cases whose form is sound. ``policy_lines`` gives each numbered clause its line, one of
+    broken form too; ``positions`` gives each case of the pack its place in cases.yaml.
     """
 
     pack: Pack | None = None
@@ -66,10 +67,19 @@ def read_pack(path: Path) -> Reading:
     if domain is not None and reading.domain is not None:
         parts = _rules(domain, reading.domain, reading.faults)
     cases = _cases(domain, reading)
-    reading.faults.sort(key=lambda fault: (FILES.index(fault.file) if fault.file in FILES else -1, fault.line))
-    if domain is not None and parts is not None:
+    first = {(fault.file, fault.line, fault.field): fault for fault in reversed(reading.faults)}
+    reading.faults = sorted(first.values(), key=lambda fault: (FILES.index(fault.file), fault.line))
+    if domain is not None and parts is not None and reading.cases is not None:
         reading.pack = Pack(domain, policy, cases, *parts, hash=digest.hexdigest())
     return reading
+
+
+def read_domain(path: Path) -> Domain | None:
+    """The domain of a pack alone, or None where its form is broken."""
+    faults: list[PackFault] = []
+    texts = _files(path, faults) or {}
+    sheet = read_sheet(texts["domain.yaml"], "domain.yaml")[0] if texts else None
+    return _model(Domain, sheet, (), faults) if sheet else None
 
 
 def _files(path: Path, faults: list[PackFault]) -> dict[str, str] | None:
@@ -118,7 +128,8 @@ def _sentence(error: Any) -> str:
         case "missing":
             return "is missing"
         case "extra_forbidden":
-            return "is not a key of this format"
+            hint = " (inside {…} a text with a comma or colon needs quotes)" if " " in str(error["loc"][-1]) else ""
+            return f"is not a key of this format{hint}"
         case "string_type":
             quote = " (put it in quotes)" if isinstance(value, int | Decimal | date) else ""
             return f"must be a text, found {_found(value)}{quote}"
@@ -224,6 +235,7 @@ def _policy(text: str, reading: Reading) -> Policy:
     clauses = []
     for place, (number, name, parts) in enumerate(blocks, start=1):
         where = f"clause {name}"
+        reading.policy_lines.setdefault(name, number)
         if name != str(place):
             message = f"the clauses must be numbered 1, 2, 3, …: this must be {place}"
             faults.append(PackFault(file, number, where, message))
@@ -232,7 +244,6 @@ def _policy(text: str, reading: Reading) -> Policy:
             message = "must read 'N. **Heading.** Text. (source)', the source a section or 'company rule'"
             faults.append(PackFault(file, number, where, message))
             continue
-        reading.policy_lines.setdefault(name, number)
         clauses.append(Clause(name, match["heading"].strip(), match["text"].strip(), match["cite"].strip()))
     return Policy(title, tuple(clauses))
 

@@ -23,5 +23,7 @@ def stands_in(quote: str, messages: Iterable[str]) -> bool:
     wanted = fold(quote).strip("' ")
     if not any(character.isalnum() for character in wanted):
         return False
-    pattern = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)" if wanted[0].isalnum() else re.escape(wanted))
+    before = r"(?<!\w)" if wanted[0].isalnum() else ""
+    after = r"(?!\w)" if wanted[-1].isalnum() else ""
+    pattern = re.compile(before + re.escape(wanted) + after)
     return any(pattern.search(fold(message)) for message in messages)

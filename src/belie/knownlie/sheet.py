@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 import yaml
+from yaml.composer import ComposerError
 
 #: Where a value stands in a file: keys of mappings and indices of lists, from the top.
 Path_ = tuple[str | int, ...]
@@ -84,7 +85,7 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             mark = self.peek_event().start_mark
-            raise yaml.composer.ComposerError(None, None, "aliases (*name) are not allowed in a pack", mark)
+            raise ComposerError(None, None, "aliases (*name) are not allowed in a pack", mark)
         return super().compose_node(parent, index)
 
 
@@ -117,9 +118,8 @@ def read_sheet(text: str, file: str) -> tuple[Sheet | None, list[PackFault]]:
     Returns (sheet, faults); the sheet is None where the text is not YAML at all. Duplicate keys, aliases, foreign
     tags and impossible dates are faults.
     """
-    faults: list[PackFault] = []
+    problems: list[_Problem] = []
     spans: dict[Path_, tuple[int, int]] = {}
-    sheet = Sheet(file, None, spans, tuple(text.split("\n")))
     try:
         loader = _Loader(text)
         try:
@@ -128,7 +128,7 @@ def read_sheet(text: str, file: str) -> tuple[Sheet | None, list[PackFault]]:
             loader.dispose()
         if root is None:
             return None, [PackFault(file, 1, "(file)", "is empty")]
-        data = _plain(root, (), spans, faults, sheet)
+        data = _plain(root, (), spans, problems)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = " ".join((error.problem or "cannot be read").split())
@@ -137,7 +137,13 @@ def read_sheet(text: str, file: str) -> tuple[Sheet | None, list[PackFault]]:
         return None, [PackFault(file, 1, "(file)", f"is not valid YAML: {' '.join(str(error).split())}")]
     except RecursionError:
         return None, [PackFault(file, 1, "(file)", "is nested too deeply")]
-    return Sheet(file, data, spans, sheet.source), faults
+    sheet = Sheet(file, data, spans, tuple(text.split("\n")))
+    return sheet, [PackFault(file, line, sheet.field(path), message) for path, line, message in problems]
+
+
+#: What a fault says before its field can be named: path, line, message.
+_Problem = tuple[Path_, int, str]
+_COLLECTIONS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
 def _span(first: yaml.Node, last: yaml.Node) -> tuple[int, int]:
@@ -145,33 +151,33 @@ def _span(first: yaml.Node, last: yaml.Node) -> tuple[int, int]:
     return first.start_mark.line + 1, max(end, first.start_mark.line + 1)
 
 
-def _plain(
-    node: yaml.Node, path: Path_, spans: dict[Path_, tuple[int, int]], faults: list[PackFault], sheet: Sheet
-) -> Any:
+def _plain(node: yaml.Node, path: Path_, spans: dict[Path_, tuple[int, int]], problems: list[_Problem]) -> Any:
     spans.setdefault(path, _span(node, node))
+    if isinstance(node, yaml.CollectionNode) and node.tag not in _COLLECTIONS:
+        message = f"the tag {node.tag} is not allowed in a pack"
+        problems.append((path, node.start_mark.line + 1, message))
+        return None
     if isinstance(node, yaml.MappingNode):
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                line = key_node.start_mark.line + 1
-                faults.append(PackFault(sheet.file, line, sheet.field(path), "a key must be a plain word"))
+                problems.append((path, key_node.start_mark.line + 1, "a key must be a plain word"))
                 continue
             key = str(key_node.value)
             here = (*path, key)
             if key in mapping:
-                line = key_node.start_mark.line + 1
                 message = f"the key {key!r} stands here a second time (first on line {spans[here][0]})"
-                faults.append(PackFault(sheet.file, line, sheet.field(here), message))
+                problems.append((here, key_node.start_mark.line + 1, message))
                 continue
             spans[here] = _span(key_node, value_node)
-            mapping[key] = _plain(value_node, here, spans, faults, sheet)
+            mapping[key] = _plain(value_node, here, spans, problems)
         return mapping
     if isinstance(node, yaml.SequenceNode):
-        return [_plain(child, (*path, i), spans, faults, sheet) for i, child in enumerate(node.value)]
-    return _scalar(node, path, faults, sheet)
+        return [_plain(child, (*path, i), spans, problems) for i, child in enumerate(node.value)]
+    return _scalar(node, path, problems)
 
 
-def _scalar(node: yaml.Node, path: Path_, faults: list[PackFault], sheet: Sheet) -> Any:
+def _scalar(node: yaml.Node, path: Path_, problems: list[_Problem]) -> Any:
     raw = str(node.value)
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     try:
@@ -192,5 +198,5 @@ def _scalar(node: yaml.Node, path: Path_, faults: list[PackFault], sheet: Sheet)
                 message = f"the tag {node.tag} is not allowed in a pack"
     except (ValueError, KeyError, ArithmeticError):
         message = f"{raw} is not a date of the calendar" if kind == "timestamp" else f"{raw!r} is not a valid {kind}"
-    faults.append(PackFault(sheet.file, node.start_mark.line + 1, sheet.field(path), message))
+    problems.append((path, node.start_mark.line + 1, message))
     return None

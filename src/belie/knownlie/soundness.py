@@ -24,7 +24,7 @@ MIN_CLAUSES, MAX_CLAUSES = 7, 10
 
 def faults(pack: Pack, reading: Reading) -> Iterator[PackFault]:
     """Every computed fault of a pack whose form is sound. ``reading`` gives the lines."""
-    yield from _counts(pack, reading)
+    yield from _counts(reading)
     yield from _ids(pack, reading)
     yield from _identity_decides_nothing(pack, reading)
     yield from _clauses(pack, reading)
@@ -45,7 +45,7 @@ def _sheet_cases(reading: Reading) -> list[dict[str, object]]:
     return [case for case in cases if isinstance(case, dict)] if isinstance(cases, list) else []
 
 
-def _counts(pack: Pack, reading: Reading) -> Iterator[PackFault]:
+def _counts(reading: Reading) -> Iterator[PackFault]:
     assert reading.cases is not None, "a pack with cases has their sheet"
     raw = _sheet_cases(reading)
     for wanted, entitlement in ((OWED, "owed"), (CALIBRATION, "calibration")):
@@ -62,8 +62,8 @@ def _counts(pack: Pack, reading: Reading) -> Iterator[PackFault]:
     if len(mechanisms & set(MECHANISMS)) < len(MECHANISMS) - 1:
         message = f"the owed cases must show at least 4 of the 5 mechanisms, found {', '.join(sorted(mechanisms))}"
         yield reading.cases.fault(("cases",), message)
-    if not MIN_CLAUSES <= len(pack.policy.clauses) <= MAX_CLAUSES:
-        message = f"must have {MIN_CLAUSES} to {MAX_CLAUSES} clauses, found {len(pack.policy.clauses)}"
+    if not MIN_CLAUSES <= len(reading.policy_lines) <= MAX_CLAUSES:
+        message = f"must have {MIN_CLAUSES} to {MAX_CLAUSES} clauses, found {len(reading.policy_lines)}"
         yield PackFault("policy.md", 1, "(clauses)", message)
 
 
@@ -104,7 +104,7 @@ def _identity_decides_nothing(pack: Pack, reading: Reading) -> Iterator[PackFaul
 def _clauses(pack: Pack, reading: Reading) -> Iterator[PackFault]:
     assert reading.domain is not None, "a pack has its domain's sheet"
     known = set(reading.policy_lines)
-    there = f"the policy has clauses 1 to {len(pack.policy.clauses)}"
+    there = f"the policy has {len(known)} clauses"
     for i, branch in enumerate(pack.decision):
         if branch.clause not in known:
             path = ("decision", "any", i, "clause")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from belie.knownlie import soundness, wording
 from belie.knownlie.pack import FILES, Domain, builtin_packs
-from belie.knownlie.pack_reader import read_pack
+from belie.knownlie.pack_reader import read_domain, read_pack
 from belie.knownlie.sheet import PackFault
 
 __all__ = ["Findings", "PackFault", "examine", "main", "validate", "warnings"]
@@ -65,8 +65,8 @@ def _ordered(faults: list[PackFault]) -> tuple[PackFault, ...]:
 
 
 def _other_domains(id: str) -> dict[str, Domain]:
-    readings = {name: read_pack(path) for name, path in builtin_packs().items() if name != id}
-    return {name: reading.pack.domain for name, reading in readings.items() if reading.pack is not None}
+    domains = {name: read_domain(path) for name, path in builtin_packs().items() if name != id}
+    return {name: domain for name, domain in domains.items() if domain is not None}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

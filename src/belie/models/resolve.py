@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from belie.models import gguf
+from belie.models import conversion
 from belie.models.catalogue import catalogue, entry
 from belie.models.fetch import Progress, fetch, keep, write_origin
 from belie.respondents.base import BadInput
@@ -64,19 +64,19 @@ def _folder(path: Path, progress: Progress | None) -> Path:
 def _gguf(path: Path, progress: Progress | None) -> Path:
     wheels = [one.wheel for one in catalogue() if one.wheel is not None]
     expected = next((wheel.member_sha256 for wheel in wheels if Path(wheel.member).name == path.name), None)
-    found = gguf.check(path, expected)
+    found = conversion.check(path, expected)
 
     def fill(folder: Path) -> None:
         if progress is not None:
             progress(f"converting {path.name} to safetensors (once)")
-        gguf.convert(path, folder)
+        conversion.convert(path, folder)
         write_origin(folder, {"file": path.name, "file_sha256": found})
 
     return keep(f"gguf-{found[:16]}", fill)
 
 
 def _hub(name: str, progress: Progress | None) -> Path:
-    gguf.need_local_extra()
+    conversion.need_local_extra()
     from huggingface_hub import snapshot_download
 
     patterns = ["*.json", "*.safetensors", "*.jinja", "*.txt", "*.model"]

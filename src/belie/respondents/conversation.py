@@ -7,6 +7,7 @@ Does not know: how a call is made, retried or paid for (a speaker does: ``http``
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable
 from typing import Protocol
@@ -18,12 +19,15 @@ from belie.items import Answer, Item, Pending, Step, word
 class Speaker(Protocol):
     """Makes one call. ``say`` returns an answer, with ``error`` where the call failed for good.
 
-    What it raises ends the whole run: no new call begins, those under way are finished and yielded.
+    What it raises ends the whole run: no new call begins, those under way are finished and yielded. ``stop`` is then
+    called once: calls that wait for another try give up and raise.
     """
 
     exact: bool
 
     async def say(self, one: Pending, step: Step, said: str | None) -> Answer: ...
+
+    def stop(self, why: Exception) -> None: ...
 
 
 def turns(item: Item, said: str | None) -> list[tuple[str, str]]:
@@ -33,6 +37,11 @@ def turns(item: Item, said: str | None) -> list[tuple[str, str]]:
     if said is not None:
         talk += [("assistant", said), ("user", item.followup or "")]
     return talk
+
+
+def call_seed(seed: int, one: Pending, step: Step) -> int:
+    """The seed of one call: the run's, mixed with what is asked, so that draws differ and can be repeated."""
+    return (seed + zlib.crc32(f"{one.item.id}/{step}/{one.draw}".encode())) & 0x7FFFFFFF
 
 
 def before_followup(one: Pending, first: Answer, exact: bool) -> str | None:
@@ -88,6 +97,8 @@ async def converse(pending: Iterable[Pending], speaker: Speaker, in_flight: int)
                     return
         except Exception as failure:
             failures.append(failure)
+            if len(failures) == 1:
+                speaker.stop(failure)
         finally:
             news.set()
 

@@ -24,14 +24,15 @@ _ALWAYS = {
 _QUALIFIER = {"api", "access", "auth", "secret", "private", "session", "bearer", "refresh", "signing", "master"}
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
-_USERINFO = re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s?#\"'<>]*@")
+# Each pattern starts at a border that it can't run past, so that a megabyte of hostile text takes linear time.
+_USERINFO = re.compile(r"(?P<scheme>(?<![a-zA-Z0-9+.-])[a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s?#\"'<>]*@")
 _QUERY = re.compile(r"(?P<lead>[?&;#])(?P<name>[\w.%\[\]-]+)=(?P<value>[^&;#\s\"'<>]+)")
 _QUERY_NAMES = {"sig", "signature", "pwd", "pass", "jwt"}
 # not every word after "basic" is a secret: it is long, or holds a digit or a sign of base64
 _HEADER = re.compile(
     r"\b(?P<kind>bearer|basic)\s+(?=[\w+/=.~-]{16}|[\w.~-]*[0-9=+/])[A-Za-z0-9+/=._~-]{6,}", re.IGNORECASE
 )
-_PAIR = re.compile(r"(?P<name>[A-Za-z][\w-]*)(?P<between>[\"']?\s*[:=]\s*[\"']?)(?P<value>[^\s\"'&,;}]+)")
+_PAIR = re.compile(r"(?P<name>(?<![\w-])[A-Za-z][\w-]*)(?P<between>[\"']?\s*[:=]\s*[\"']?)(?P<value>[^\s\"'&,;}]+)")
 _KNOWN_FORM = re.compile(
     r"\b(?:sk-[A-Za-z0-9_-]{12,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AIza[A-Za-z0-9_-]{30,}"
     r"|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{16})"

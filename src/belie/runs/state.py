@@ -78,15 +78,19 @@ class JournalState:
         n = len(flag)
         good = (flag & _GOOD) > 0
         # within a key: good records first, the earliest ahead; then failures, the latest ahead
-        rank = np.where(good, np.arange(n), 2 * n - np.arange(n))
+        rank = np.arange(n, dtype=np.uint32)
+        rank[~good] = 2 * n - rank[~good]
         order = np.lexsort((rank, halves[:, 1], halves[:, 0]))
-        halves = halves[order]
+        del rank
+        high, low = halves[order, 0], halves[order, 1]
+        del halves, digests
         leads = np.ones(n, dtype=bool)
-        leads[1:] = (halves[1:] != halves[:-1]).any(axis=1)
+        leads[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
         chosen = order[leads]
 
-        self._high: NDArray[np.uint64] = halves[leads, 0]
-        self._low: NDArray[np.uint64] = halves[leads, 1]
+        self._high: NDArray[np.uint64] = high[leads]
+        self._low: NDArray[np.uint64] = low[leads]
+        del high, low
         self._position = where[chosen]
         self._length = np.frombuffer(lengths, dtype=np.dtype("I"))[chosen]
         self._good = good[chosen]

@@ -61,7 +61,12 @@ def write_answers_parquet(
         rebuild = {item.id: item for item in items}.__getitem__
     schema = SCHEMA.with_metadata({"belie": run.manifest.belie, "instrument": run.manifest.instrument})
     path = run.path / ANSWERS
-    with files.replacing(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as table:
+    with (
+        files.replacing(path) as temporary,
+        pq.ParquetWriter(
+            temporary, schema, compression="zstd", use_dictionary=["chain", "n", "category", "step"]
+        ) as table,
+    ):
         columns: list[list[Any]] = [[] for _ in schema]
         characters = 0
         for answer in run.journal.answers(skip=skip):

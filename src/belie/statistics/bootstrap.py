@@ -109,13 +109,13 @@ def acceleration(influence: Sequence[Floats]) -> Floats:
 
 def _quantiles(draws: Floats, at: Floats) -> Floats:
     """Linear quantiles: column m of ``draws`` (B, M) at the levels ``at[m]`` (M, Q) → (M, Q)."""
-    ordered = np.sort(draws, axis=0)  # nan sorts last
+    ordered = np.sort(np.ascontiguousarray(draws.T), axis=1)  # nan sorts last
     finite = len(draws) - np.isnan(draws).sum(0)
     place = at * (finite[:, None] - 1)
     low = np.clip(np.floor(place), 0, None).astype(np.intp)
     high = np.minimum(low + 1, np.maximum(finite - 1, 0)[:, None])
     column = np.arange(draws.shape[1])[:, None]
-    below, above = ordered[low, column], ordered[high, column]
+    below, above = ordered[column, low], ordered[column, high]
     with np.errstate(invalid="ignore"):
         out = below + np.where(above > below, (place - low) * (above - below), 0.0)
     out[finite < 0.95 * len(draws)] = np.nan

@@ -14,13 +14,12 @@ from belie.statistics.bootstrap import Floats
 
 def holm(p: ArrayLike) -> Floats:
     """Holm-adjusted p-values, in the order given: (M,) → (M,). nan stays nan and is not counted as a comparison."""
-    from statsmodels.stats.multitest import multipletests
-
+    # statsmodels has it too, but collects garbage at each call: 40 ms for seven numbers.
     p = np.asarray(p, float)
     adjusted = np.full(p.shape, np.nan)
-    known = ~np.isnan(p)
-    if known.any():
-        adjusted[known] = multipletests(p[known], method="holm")[1]
+    order = np.argsort(p)[: int((~np.isnan(p)).sum())]  # nan sorts last
+    left = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * left), 1.0)
     return adjusted
 
 

@@ -16,7 +16,7 @@ from email.utils import parsedate_to_datetime
 import aiohttp
 from yarl import URL
 
-from belie.respondents.http.allowance import Allowance
+from belie.respondents.allowance import Allowance
 from belie.respondents.http.pace import Pace
 from belie.respondents.http.wire import MalformedError, Said, error_code, read, words
 
@@ -64,12 +64,14 @@ class Line:
         self._backoff_s = backoff_s
         self._random = random.Random(seed)
         self.trouble: Counter[str] = Counter()
+        #: Why no call gets another try, once the run ends.
+        self.ended: Exception | None = None
 
     async def call(self, body: bytes, *, reconnects: int | None = None) -> Said | Failed:
         """The reply to one request, or why there is none.
 
         ``reconnects``: the retries where no connection or no reply came, if fewer than for other troubles.
-        Raises ``BudgetSpent`` when the allowance is used up.
+        Raises ``BudgetSpent`` when the allowance is used up, and ``ended`` once that is set.
         """
         tries = 0
         while True:
@@ -86,7 +88,16 @@ class Line:
                 wait = longest * self._random.uniform(0.5, 1.0)
             else:
                 wait *= self._random.uniform(1.0, 1.1)
-            await asyncio.sleep(min(wait, self._allowance.left_s()))
+            await self._rest(min(wait, self._allowance.left_s()))
+
+    async def _rest(self, seconds: float) -> None:
+        """Waits, but not much beyond the end of the run."""
+        while seconds > 0 and self.ended is None:
+            nap = min(seconds, 1.0)
+            await asyncio.sleep(nap)
+            seconds -= nap
+        if self.ended is not None:
+            raise self.ended
 
     async def _once(self, body: bytes) -> tuple[Said | Failed, float | None]:
         """One try: what came of it, and the seconds that the server asked to wait."""

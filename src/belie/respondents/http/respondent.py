@@ -13,10 +13,10 @@ import aiohttp
 
 from belie.csq.answers import PARSER_VERSION
 from belie.items import Answer, Item, Pending, Step
+from belie.respondents.allowance import Allowance, Price, list_price
 from belie.respondents.base import BadInput, BudgetSpent
-from belie.respondents.conversation import converse, turns
+from belie.respondents.conversation import call_seed, converse, turns
 from belie.respondents.http.address import Address, locate
-from belie.respondents.http.allowance import Allowance, Price, list_price
 from belie.respondents.http.calls import Failed, Line
 from belie.respondents.http.pace import Pace
 from belie.respondents.http.wire import Said, Template
@@ -188,8 +188,7 @@ class HttpRespondent:
         if self._probed is not None and step == "first" and one.draw == 0 and self._probed[0] == item.id:
             answer, self._probed = self._probed[1], None
             return answer
-        call = f"{item.id}/{step}/{one.draw}"
-        outcome = await self._open_line().call(self._template.body(turns(item, said), call))
+        outcome = await self._open_line().call(self._body(one, step, said))
         return self._answer(outcome, item, step, one.draw)
 
     def provenance(self) -> dict[str, Any]:
@@ -232,6 +231,10 @@ class HttpRespondent:
             self._session = self._line = None
 
     # One call
+
+    def _body(self, one: Pending, step: Step, said: str | None) -> bytes:
+        seed = None if self._seed is None else call_seed(self._seed, one, step)
+        return self._template.body(turns(one.item, said), seed)
 
     def _answer(self, outcome: Said | Failed, item: Item, step: Step, draw: int) -> Answer:
         if isinstance(outcome, Failed):
@@ -278,7 +281,7 @@ class HttpRespondent:
     async def _try(self, item: Item, top: int) -> Said | Failed:
         while True:
             self._template = self._new_template(top)
-            body = self._template.body(turns(item, None), f"{item.id}/first/0")
+            body = self._body(Pending(item), "first", None)
             outcome = await self._open_line().call(body, reconnects=PROBE_RECONNECTS)
             renamed = "max_completion_tokens"
             if isinstance(outcome, Said) or renamed not in outcome.reason or self._tokens_field == renamed:
@@ -326,7 +329,6 @@ class HttpRespondent:
             max_tokens=1 if self.exact else self._max_tokens,
             tokens_field=self._tokens_field,
             top_logprobs=top,
-            seed=self._seed,
             extra_body=self._extra_body,
         )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +51,6 @@ class Template:
         max_tokens: int,
         tokens_field: str = "max_tokens",
         top_logprobs: int = 0,
-        seed: int | None = None,
         extra_body: dict[str, Any] | None = None,
     ) -> None:
         fixed: dict[str, Any] = {"model": model, "temperature": temperature, tokens_field: max_tokens}
@@ -60,15 +58,12 @@ class Template:
             fixed |= {"logprobs": True, "top_logprobs": top_logprobs}
         fixed |= extra_body or {}
         self._head = json.dumps(fixed)[:-1]
-        self._seed = seed
 
-    def body(self, talk: Iterable[tuple[str, str]], call: str) -> bytes:
-        """The request for a conversation of (role, text). ``call`` names it: each call has a seed of its own."""
+    def body(self, talk: Iterable[tuple[str, str]], seed: int | None = None) -> bytes:
+        """The request for a conversation of (role, text)."""
         messages = ",".join([f'{{"role":"{role}","content":{json.dumps(text)}}}' for role, text in talk])
-        seed = ""
-        if self._seed is not None:
-            seed = f',"seed":{(self._seed + zlib.crc32(call.encode())) & 0x7FFFFFFF}'
-        return f'{self._head}{seed},"messages":[{messages}]}}'.encode()
+        seeded = "" if seed is None else f',"seed":{seed}'
+        return f'{self._head}{seeded},"messages":[{messages}]}}'.encode()
 
 
 def read(raw: bytes) -> Said:
@@ -115,7 +110,7 @@ def words(raw: bytes) -> str:
         if isinstance(said, dict) and field in said:
             said = said[field]
     said = said if isinstance(said, str) else json.dumps(said)
-    return " ".join(said.split())[:300] or "no words"
+    return "".join(filter(str.isprintable, " ".join(said.split())))[:300] or "no words"
 
 
 def error_code(raw: bytes) -> str:

@@ -1,0 +1,12 @@
+"""What Inspect AI finds of Belie: tasks and model providers. Imports and names, nothing else."""
+
+from inspect_ai.model import modelapi
+
+from belie.knownlie.task import knownlie as knownlie
+
+
+@modelapi(name="belie")
+def belie():  # noqa: ANN201
+    from belie.knownlie.scripted import ScriptedAPI
+
+    return ScriptedAPI
