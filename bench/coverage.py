@@ -1,9 +1,9 @@
 """Do the intervals cover the truth? Simulated respondents of known truth, scored many times (METHOD §3).
 
-Prints one JSON line a profile and way of answering, then a table. A cell is one score at one n, or one overall score. A cell
-is degenerate if its interval has no width in any run (a score that is exactly 0 for every chain): it covers always, and is
-left out of the shares. The tolerance of METHOD is 93–97 %; with R runs a share of 0.95 has a binomial error of
-√(0.95·0.05/R), 0.7 points at R = 1,000.
+Prints one JSON line a profile and way of answering, then a table. A cell is one score at one n, or one overall score.
+Cells whose truth lies at an edge (a rate of 0 or 1) are covered always, and cells that rest on fewer than five
+expected events cannot be covered at 95 % by any interval of this kind: both are counted apart. The tolerance of
+METHOD is 93–97 %; with R runs a share of 0.95 has a binomial error of √(0.95·0.05/R), 0.7 points at R = 1,000.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from collections import Counter
 
 import numpy as np
 
+from belie.csq.formulas import INTEGRATED, NAMES
 from belie.csq.overall import overall
-from belie.csq.scores import INTEGRATED, NAMES, score
+from belie.csq.scores import score
 from belie.csq.table import Table
 from belie.respondents.profiles import Profile, parse_profile
 from belie.statistics import Resampler
@@ -42,15 +43,41 @@ EXPECTED = {
 }
 
 
+KINDS = ("regular", "rare", "edge")
+_PARTS = {"delta": ("delta_pos", "delta_neg"), "delta_net": ("delta_pos", "delta_neg", "gamma_pos", "gamma_neg")}
+
+
+def kind(name: str, truths: list[dict[str, float]], chains: int) -> str:
+    """``edge``: the truth is a rate of 0 or 1, or made of such rates alone; an interval that ever reaches it covers
+    always. ``rare``: a rate that it rests on is not 0, and fewer than five events of it are expected. Else
+    ``regular``."""
+    rates = [
+        truth[part] for truth in truths for part in _PARTS.get(name, ("error",) if name in ("rho", "beta") else (name,))
+    ]
+    if all(rate in (0, 1) for rate in rates):
+        return "edge"
+    return "rare" if any(0 < min(rate, 1 - rate) * chains < 5 for rate in rates) else "regular"
+
+
+def _label(cell: tuple[int, str]) -> str:
+    return f"{cell[1]}@{cell[0] or 'all'}"
+
+
+def _shares(low: Counter, high: Counter, runs: int, cells: list[tuple[int, str]]) -> dict[str, float]:
+    return {_label(cell): round(1 - (low[cell] + high[cell]) / runs, 4) for cell in cells}
+
+
 def study(profile: Profile, *, sample: bool, runs: int, chains: int, method: str, matched: bool, seed: int = 0) -> dict:
-    """Score ``runs`` simulated runs of ``chains`` chains a cell: the share of runs whose interval covers the truth by cell,
-    the share of one-sided misses, and how often each failure mode was named."""
+    """Score ``runs`` simulated runs of ``chains`` chains a cell: the share of runs whose interval covers the truth by
+    cell, the share of one-sided misses, and how often each failure mode was named."""
     resampler = Resampler(2000, 0, keep=True)
     truth = {n: profile.truth(n) for n in GRID}
     cells = {(n, name): truth[n][name] for n in GRID for name in NAMES}
     cells |= {(0, name): float(overall(GRID, np.array([truth[n][name] for n in GRID]))) for name in INTEGRATED}
     cells[0, "error"] = sum(truth[n]["error"] for n in GRID) / len(GRID)
-    low, high, wide = Counter(), Counter(), Counter()
+    low: Counter[tuple[int, str]] = Counter()
+    high: Counter[tuple[int, str]] = Counter()
+    kinds = {(n, name): kind(name, [truth[n]] if n else list(truth.values()), chains) for n, name in cells}
     modes: Counter[str] = Counter()
     for run in range(runs):
         rng = np.random.default_rng([seed, run])
@@ -64,7 +91,6 @@ def study(profile: Profile, *, sample: bool, runs: int, chains: int, method: str
         for cell, value in cells.items():
             figure = found[cell]
             slack = 1e-12
-            wide[cell] += figure.high - figure.low > slack
             low[cell] += not value >= figure.low - slack
             high[cell] += not value <= figure.high + slack
     return {
@@ -75,17 +101,9 @@ def study(profile: Profile, *, sample: bool, runs: int, chains: int, method: str
         "runs": runs,
         "chains": chains,
         "modes": {mode: count / runs for mode, count in modes.most_common()},
-        "coverage": {
-            f"{name}@{n or 'all'}": round(1 - (low[n, name] + high[n, name]) / runs, 4)
-            for n, name in cells
-            if wide[n, name]
-        },
-        "misses": {f"{name}@{n or 'all'}": [low[n, name], high[n, name]] for n, name in cells if wide[n, name]},
-        "degenerate": {
-            f"{name}@{n or 'all'}": round(1 - (low[n, name] + high[n, name]) / runs, 4)
-            for n, name in cells
-            if not wide[n, name]
-        },
+        **{kind: _shares(low, high, runs, [cell for cell in cells if kinds[cell] == kind]) for kind in KINDS},
+        "below": {_label(cell): low[cell] for cell in cells if low[cell]},
+        "above": {_label(cell): high[cell] for cell in cells if high[cell]},
     }
 
 
@@ -120,23 +138,26 @@ def main() -> None:
 
 
 def show(lines: list[tuple[dict, float]]) -> None:
-    print(f"\n{'profile':52} {'answers':8} mode ok   cells  in 93-97  below  above   mean     min  worst cell")
+    print(
+        f"\n{'':62} mode | regular cells: 93-97  below  above   mean    min worst       | rare: mean   min | edge: min"
+    )
     every: list[float] = []
     for result, right in lines:
-        shares = result["coverage"]
-        values = np.array(list(shares.values())) if shares else np.array([np.nan])
-        every += list(shares.values())
-        worst = min(shares, key=shares.__getitem__) if shares else "-"
+        regular, rare, edge = (np.array(list(result[kind].values()) or [np.nan]) for kind in KINDS)
+        every += list(result["regular"].values())
+        worst = min(result["regular"], key=result["regular"].__getitem__) if result["regular"] else "-"
         print(
-            f"{result['profile']:52} {result['answers']:8} {right:7.3f} {len(shares):7d} "
-            f"{int(((values >= 0.93) & (values <= 0.97)).sum()):9d} {int((values < 0.93).sum()):6d} "
-            f"{int((values > 0.97).sum()):6d} {values.mean():6.3f} {values.min():7.3f}  {worst}"
+            f"{result['profile']:53} {result['answers']:8} {right:5.3f} | {len(result['regular']):13d}: "
+            f"{int(((regular >= 0.93) & (regular <= 0.97)).sum()):5d} {int((regular < 0.93).sum()):6d} "
+            f"{int((regular > 0.97).sum()):6d} {regular.mean():6.3f} {regular.min():6.3f} {worst:12}| "
+            f"{len(result['rare']):4d}: {rare.mean():4.3f} {rare.min():5.3f} | {len(result['edge']):4d}:
+            {edge.min():.3f}"
         )
     values = np.array(every)
     inside = ((values >= 0.93) & (values <= 0.97)).mean()
     print(
-        f"\nAll cells: {len(values)}, mean coverage {values.mean():.4f}, in 93-97 %: {inside:.3f}, below: "
-        f"{(values < 0.93).mean():.3f}, above: {(values > 0.97).mean():.3f}"
+        f"\nRegular cells: {len(values)}, mean coverage {values.mean():.4f}, in 93-97 %: {inside:.3f}, "
+        f"below: {(values < 0.93).mean():.4f}, above: {(values > 0.97).mean():.4f}, lowest {values.min():.3f}"
     )
 
 

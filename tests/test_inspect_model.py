@@ -151,6 +151,23 @@ async def test_the_time_limit_stops_cleanly() -> None:
     assert 0 < len(answers) == len(mock.asked) < 100
 
 
+async def test_a_spent_budget_waits_for_a_stuck_call_no_longer_than_for_one_try() -> None:
+    answers: list[Answer] = []
+
+    async def reply(messages: list[ChatMessage], *_: Any) -> ModelOutput:
+        await asyncio.sleep(3000 if "A1 " in messages[-1].text else 0.001)
+        return output("No")
+
+    args = {"custom_outputs": reply}
+    respondent = open_inspect(
+        "mockllm/model", model_args=args, price=(10.0, 0.0), max_cost=0.0101, concurrency=2, timeout_s=0.2
+    )
+    async with asyncio.timeout(20):
+        with pytest.raises(BudgetSpent):
+            await collect(respondent, (Pending(item(i)) for i in range(1000)), answers)
+    assert len(answers) == 9
+
+
 async def test_each_draw_has_a_seed_of_its_own() -> None:
     mock = Mock({"": "No"})
     await asked(opened(mock, seed=3), [Pending(item(0), draw=draw) for draw in range(3)])

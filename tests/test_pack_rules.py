@@ -229,8 +229,8 @@ def test_the_reason_agrees_with_its_parts(rule: Rule, count: int) -> None:
             assert reason.holds == (False not in inner)
         case AnyOf():
             assert reason.holds == (True in inner)
-        case Condition():
-            assert reason.holds == (count >= rule.right.value if rule.op == "at_least" else count == rule.right.value)
+        case Condition(op=op, right=Const(value=int(limit))):
+            assert reason.holds == (count >= limit if op == "at_least" else count == limit)
 
 
 @given(day, day)

@@ -122,6 +122,9 @@ PLANTED = [
     Planted("reference twice", C, "ferry-02", "SF-1002", "SF-1001", "ferry-02.record.reference", "that of ferry-01"),
     Planted("person twice", C, "ferry-02", "Bo Carver", "Ada Brill", "ferry-02.record.traveller", "that of ferry-01"),
     # texts
+    Planted("real institution", D, "", "Saltmarsh Ferries, kind", "Delta Lines, kind", "institution.name", "is a real"),
+    Planted("real name in a text", C, "ferry-02", "home instead", "home to my IKEA sofa", "ferry-02.opening",
+            "is a real"),
     Planted("amount", C, "ferry-01", "paid $84.50", "paid ¦$84.60", "ferry-01.opening", r"\$84\.60 stands neither"),
     Planted("amount in words", C, "ferry-02", "40 dollars", "45 dollars", "ferry-02.opening", r"\$45\.00"),
     Planted("date", C, "ferry-03", "9 July", "10 July", "ferry-03.opening", "'10 July' is a date"),
@@ -132,6 +135,7 @@ PLANTED = [
     Planted("weekday", C, "ferry-01", "Monday, May 4", "Tuesday, May 4", "ferry-01.opening", "is Monday 2026-05-04"),
     Planted("weekday of a bare day", C, "ferry-06", "Friday the 2nd", "Sunday the 2nd", "ferry-06.opening",
             "is Friday"),
+    Planted("no such day", C, "ferry-01", "pier on May 4.", "pier on May 32.", "ferry-01.goal", "not a date of the cal"),
     Planted("card", C, "ferry-01", "in 1101", "in 1110", "ferry-01.opening", "digits"),
     Planted("another's name", C, "ferry-02", "Wants $40 back.", "Ada Brill wants $40 back.", "ferry-02.goal",
             "belongs to ferry-01"),
@@ -231,8 +235,12 @@ def test_aliases_are_refused(pack: Path) -> None:
 
 
 def test_warnings_do_not_make_a_pack_unusable(pack: Path) -> None:
-    assert [str(one) for one in warnings(pack)] == [
-        "cases.yaml:335: ferry-12.opening: no date of the record is a Saturday"
+    text = (pack / C).read_text().replace("July 1, 8 days ahead", "July 1, 44 days ahead")
+    (pack / C).write_text(text.replace("Work got", "The law is plain. Work got"))
+    assert [str(one).split(": ", 1)[1] for one in warnings(pack)] == [
+        "ferry-03.facts[0].text: '44 days' lies between no two dates of the record and stands in no clause",
+        "ferry-07.opening: seems to state the law ('The law')",
+        "ferry-12.opening: no date of the record is a Saturday",
     ]
     assert validate(pack) == []
 
@@ -319,7 +327,8 @@ def test_no_damage_to_a_file_makes_the_reader_fail(
         ("from March 3-5", [(None, 3, 3, None), (None, 3, 5, None)]),
         ("by 03/16/2026 at 24/7 help", [(2026, 3, 16, None)]),
         ("you may 5 times, March on 3 feet, 14 CFR 260", []),
-        ("February 30", [(None, 2, 0, None)]),
+        ("February 30, May 32", [(None, 2, 0, None), (None, 5, 0, None)]),
+        ("March 16, 2026, which was a Monday", [(2026, 3, 16, 0)]),
         ("May 2026 and June 12.50", []),
     ],
 )

@@ -48,7 +48,10 @@ def test_numbers_under_a_token_name_stay_and_under_a_password_do_not():
         ("https://host/@user", "https://host/@user"),
         ("GET /x?api-version=1&key=abc&n=2#f", "GET /x?api-version=1&key=[redacted]&n=2#f"),
         ("/x?sig=a%2Fb&access_token=q", "/x?sig=[redacted]&access_token=[redacted]"),
-        ("Authorization: Bearer abc.DEF-123", "Authorization: Bearer [redacted]"),
+        ("Authorization: Bearer abc.DEF-123", "Authorization: [redacted]"),
+        ("authorization: Token ab c\nHost: h", "authorization: [redacted]\nHost: h"),
+        ("{'Cookie': 'a=b; c=d', 'n': 1}", "{'Cookie': '[redacted]', 'n': 1}"),
+        ("sent 'Basic dXNlcjpwYXNz'", "sent 'Basic [redacted]'"),
         ("sent bearer abcdefghijklmnopqrst!", "sent bearer [redacted]!"),
         ("basic knowledge", "basic knowledge"),
         ('{"x-api-key": "q1w2", "n": 3}', '{"x-api-key": "[redacted]", "n": 3}'),
@@ -70,7 +73,7 @@ def test_values_of_secret_variables_are_found_anywhere(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "piece", ["a", "a.", "a-", "a:", "a://", "bearer ", "?a", "?a=", "api_key", " ", "sk-", 'key="', "@"]
+    "piece", ["a", "a.", "a-", "a:", "a://", "bearer ", "cookie ", "?a", "?a=", "api_key", " ", "sk-", 'key="', "@"]
 )
 def test_a_megabyte_of_hostile_text_is_no_harder(piece: str):
     text = piece * (1_000_000 // len(piece)) + " https://u:pw@h/"

@@ -6,7 +6,7 @@ from belie.knownlie.task import knownlie as knownlie
 
 
 @modelapi(name="belie")
-def belie():  # noqa: ANN201
+def belie():
     from belie.knownlie.scripted import ScriptedAPI
 
     return ScriptedAPI

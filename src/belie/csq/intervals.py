@@ -8,9 +8,10 @@ Does not know: where the sums come from, or any test made with the draws.
 2. A rate of 0 or 1 has nothing to resample, and a composite score would pass off as known what was merely not seen. For
    sampled answers the Wilson bound of such a rate is added to the composite's interval, in quadrature. Exact answers
    that are 0 or 1 for every chain are taken as they are.
-3. Jeffreys' half an event is made for counts, where it takes the bias of ln p̂ away. Exact answers vary less than counts
-   and need less of it: the draws of ρ and β use (Σ+½d)/(N+d), with d the variance seen over the binomial one, at most 1.
-   For one sampled answer an item d = 1; below five events d stays 1. The value itself is always METHOD's.
+3. Jeffreys' half an event is made for counts, where it takes the bias of ln p̂ away. Exact answers vary less than
+counts
+   and need less of it: the draws of ρ and β use (Σ+½d)/(N+d), with d the variance seen over the binomial one, at most
+   1. For one sampled answer an item d = 1; below five events d stays 1. The value itself is always METHOD's.
 """
 
 from __future__ import annotations
@@ -19,11 +20,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from belie.csq.formulas import HITS, JOINT, PAIRS, TOTALS
 from belie.statistics import Floats, wilson
 
-#: Columns of the sums (see `belie.csq.scores.columns`): first answers by category, then δ_pos, δ_neg, γ_pos, γ_neg.
-HITS, TOTALS = [0, 2, 7, 9], [1, 3, 8, 10]
-JOINT, PAIRS = [4, 11, 5, 12], [6, 13, 6, 13]
 _FEW = 5.0
 _TINY = 1e-9
 
@@ -57,8 +56,8 @@ def rate_interval(value: Floats, variance: Floats, total: Floats, *, exact: bool
 
 
 def unseen(sums: Floats, level: float) -> Floats:
-    """What sampled answers may have missed in a cell at its edge: how far below and above the estimate each composite score
-    may lie for it alone, ``sums`` (14,) → (4, 2) for ρ, δ, δ_net, β. 0 where no rate is at an edge."""
+    """What sampled answers may have missed in a cell at its edge: how far below and above the estimate each composite
+    score may lie for it alone, ``sums`` (14,) → (4, 2) for ρ, δ, δ_net, β. 0 where no rate is at an edge."""
     with np.errstate(invalid="ignore", divide="ignore"):
         value, total = sums[HITS + JOINT] / sums[TOTALS + PAIRS], sums[TOTALS + PAIRS]
     bound = wilson(np.clip(value, 0, 1) * total, total, level)

@@ -3,11 +3,11 @@
 Knows: the regions, their margins, and how bootstrap draws are counted in them.
 Does not know: how the draws were made; how it is said (verdict).
 
-What METHOD leaves open, and what is done here. The regions are tested with ρ̄ and δ̄_net (the means over ln n) and the mean
-first-error rate of the grid's cells. A respondent that makes paths up at one n and hides them at another has ρ̄ near 0 though
-it has a direction at each: so where the data establish both signs of ρ (see `place`), each n enters with its established sign
-taken out, and an n without one enters as 0. Where all established signs agree this changes nothing.
-"≠ 0" at one n means both: a test that Holm over n lets stand, and a value outside the margin.
+What METHOD leaves open, and what is done here. The regions are tested with ρ̄ and δ̄_net (the means over ln n) and
+the mean first-error rate of the grid's cells. A respondent that makes paths up at one n and hides them at another has
+ρ̄ near 0 though it has a direction at each: so where the data establish both signs of ρ (see `place`), each n enters
+with its established sign taken out, and an n without one enters as 0. Where all established signs agree this changes
+nothing. "≠ 0" at one n means both: a test that Holm over n lets stand, and a value outside the margin.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def place(
 ) -> Placement:
     """Place a respondent from bootstrap draws of ρ(n) and δ_net(n), each (B, n), and of the mean error, (B,).
 
-    ``rho``, ``net`` (n,): the estimates; ``weights`` (n,): those of the overall figures. Tests are made at 1 − ``level``.
+    ``rho``, ``net`` (n,): the estimates; ``weights`` (n,): those of the overall figures. Tests are made at 1 −
+    ``level``.
     """
     alpha = 1 - level
     at_or_below, at_or_above = tail(rho_draws)

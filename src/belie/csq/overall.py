@@ -26,10 +26,10 @@ def weights(grid: Sequence[int], *, t: float | None = None, rule: Rule = "log", 
     """Weights w with value̅(t) = Σ w·value(n): shape (len(grid),).
 
     1/ln(t/2) · ∫₂ᵗ value(n)/n dn. ``rule="log"``: piecewise linear in ln n, the first value held on [2, n_min]
-    (``hold=False`` leaves that part out: it then counts as 0). ``rule="linear"``: trapezoid of value(n)/n in n from n_min,
-    nothing below. ``t`` defaults to the largest n of the grid (80 for the paper's); between two n the curve is cut at t.
-    A t beyond the grid is refused: nothing was measured there. ``grid`` must ascend. With one n and ``hold`` the weight is 1;
-    without a part to integrate the weights are nan.
+    (``hold=False`` leaves that part out: it then counts as 0). ``rule="linear"``: trapezoid of value(n)/n in n from
+    n_min, nothing below. ``t`` defaults to the largest n of the grid (80 for the paper's); between two n the curve is
+    cut at t. A t beyond the grid is refused: nothing was measured there. ``grid`` must ascend. With one n and
+    ``hold`` the weight is 1; without a part to integrate the weights are nan.
     """
     n = np.asarray(grid, float)
     if len(n) == 0 or n[0] < 2 or (np.diff(n) <= 0).any():

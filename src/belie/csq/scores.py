@@ -4,8 +4,6 @@ Knows: the formulas; what is resampled (chains; each category by itself where th
 result that is printed and stored.
 Does not know: how answers were had (table), what the figures mean for the respondent (modes, verdict).
 
-`formulas` is the only place where a score is computed: it takes column sums with any number of leading axes, so that the
-estimate, every bootstrap draw, every leave-one-out estimate and every permutation go through the same lines.
 """
 
 from __future__ import annotations
@@ -17,28 +15,34 @@ from typing import Any, Literal
 
 import numpy as np
 
-from belie.csq.intervals import HITS, JOINT, PAIRS, TOTALS, pseudo, rate_interval, unseen, widened
+from belie.csq.formulas import (
+    INTEGRATED,
+    NAMES,
+    TOTALS,
+    Invalid,
+    across,
+    columns,
+    formulas,
+    influence,
+    raw_logs,
+    variance,
+)
+from belie.csq.intervals import pseudo, rate_interval, unseen, widened
 from belie.csq.modes import Margins, Placement, place
 from belie.csq.overall import Rule, T, weights
 from belie.csq.table import Level, Table
-from belie.items import CATEGORIES, TRUTH, Category
+from belie.items import BROKEN
 from belie.respondents.base import BadInput
 from belie.statistics import Floats, Resampler, bca, percentile
 
 #: Raised whenever the same answers would give another figure.
 SCORES_VERSION = 1
 
-Invalid = Literal["leave_out", "wrong"]
 Method = Literal["percentile", "bca"]
 
-#: The scores of one n, in the order of the last axis of `formulas`.
-NAMES = ("rho", "delta_pos", "delta_neg", "delta", "gamma_pos", "gamma_neg", "delta_net", "beta", "error")
-#: The scores that are integrated over n (METHOD §1.4).
-INTEGRATED = ("rho", "delta", "delta_net")
-
-_RHO, _DELTA, _NET, _ERROR = (NAMES.index(name) for name in ("rho", "delta", "delta_net", "error"))
 _RATES = [NAMES.index(name) for name in ("delta_pos", "delta_neg", "gamma_pos", "gamma_neg", "error")]
 _COMPOSITE = [NAMES.index(name) for name in ("rho", "delta", "delta_net", "beta")]
+_OVERALL = [NAMES.index(name) for name in (*INTEGRATED, "error")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,9 @@ class Row:
     """All that is known at one n.
 
     ``figures`` by name (see `NAMES`, and ``rho_raw``, ``beta_raw`` without interval, which may be infinite).
-    ``denominators``: for each category the mass of valid first answers, and ``pairs_pos``, ``pairs_neg`` that of valid pairs
-    on broken and broken_reversed. ``coverage``: valid/answered under the same keys, and ``first`` and ``pairs`` pooled.
-    ``counts``: for each category what was expected, answered, failed, never asked.
+    ``denominators``: for each category the mass of valid first answers, and ``pairs_pos``, ``pairs_neg`` that of
+    valid pairs on broken and broken_reversed. ``coverage``: valid/answered under the same keys, and ``first`` and
+    ``pairs`` pooled. ``counts``: for each category what was expected, answered, failed, never asked.
     """
 
     n: int
@@ -125,7 +129,8 @@ def score(
 
     ``invalid="wrong"`` counts an invalid answer as a wrong one (METHOD §1.2): an invalid first answer, which has no
     follow-up, then enters the denominators of δ and γ but neither numerator. ``rule``, ``hold``, ``t``: see
-    `belie.csq.overall.weights`. ``resampler`` replaces ``resamples`` and ``seed``. Raises BadInput for options out of range.
+    `belie.csq.overall.weights`. ``resampler`` replaces ``resamples`` and ``seed``. Raises BadInput for options out of
+    range.
     """
     if invalid not in ("leave_out", "wrong"):
         raise BadInput(f"Unknown treatment of invalid answers {invalid!r}: use 'leave_out' or 'wrong'.")
@@ -137,52 +142,55 @@ def score(
     resampler = resampler or Resampler(resamples, seed)
     margins = margins or Margins()
 
-    estimates, draws, influence, sums = [], [], [], []
+    estimates, centres, draws, slopes, sums = [], [], [], [], []
     for cell in table.levels:
         strata = columns(cell, matched=table.matched, invalid=invalid)
         sums.append([stratum.sum(0) for stratum in strata])
         estimates.append(formulas(sums[-1]))
+        smoothing = pseudo(strata)
+        centres.append(formulas(sums[-1], smoothing))
         resampled = [resampler.sums(stratum, cell.n, i) for i, stratum in enumerate(strata)]
-        draws.append(formulas(resampled, pseudo(strata)))
-        influence.append(_influence(strata, estimates[-1]))
-    estimate, drawn = np.stack(estimates), np.stack(draws, 1)  # (n, scores), (B, n, scores)
+        draws.append(formulas(resampled, smoothing))
+        slopes.append(influence(strata, estimates[-1]))
+    # (n, scores): as METHOD defines them, and as the draws, (B, n, scores), are made.
+    estimate, centre, drawn = np.stack(estimates), np.stack(centres), np.stack(draws, 1)
 
     missed = np.zeros((len(w), 4, 2))
     rows = []
     for i, cell in enumerate(table.levels):
         flat = np.concatenate(sums[i])
-        interval = _interval(drawn[:, i], estimate[i], influence[i], method, level)
+        interval = _interval(drawn[:, i], estimate[i], centre[i], slopes[i], method, level)
         smallest = flat[TOTALS].min()
         totals = np.array([flat[6], flat[13], flat[6], flat[13], smallest])
         interval[_RATES] = rate_interval(
-            estimate[i, _RATES], _variance(influence[i])[_RATES], totals, exact=table.exact, level=level
+            estimate[i, _RATES], variance(slopes[i])[_RATES], totals, exact=table.exact, level=level
         )
         if not table.exact:
             missed[i] = unseen(flat, level)
             interval[_COMPOSITE] = widened(interval[_COMPOSITE], estimate[i, _COMPOSITE], missed[i])
         figures = _figures(NAMES, estimate[i], interval)
-        raw_rho, raw_beta = _raw(flat)
+        raw_rho, raw_beta = raw_logs(flat)
         figures |= {"rho_raw": Figure(raw_rho), "beta_raw": Figure(raw_beta)}
         rows.append(_row(cell, figures, invalid))
 
     # What a chain adds to an overall figure is what it adds at its n, times the weight of that n.
-    over, over_draws = _across(estimate, w), _across(drawn, w)
+    over, over_draws = across(estimate, w), across(drawn, w)
     share = np.stack([w, w, w, np.full(len(w), 1 / len(w))], 1)
-    parts = [part[:, [_RHO, _DELTA, _NET, _ERROR]] * share[i] for i, strata in enumerate(influence) for part in strata]
-    interval = _interval(over_draws, over, parts, method, level)
+    parts = [part[:, _OVERALL] * share[i] for i, strata in enumerate(slopes) for part in strata]
+    interval = _interval(over_draws, over, across(centre, w), parts, method, level)
     chains = np.array([float(sum(np.concatenate(each)[TOTALS].min() for each in sums))])
-    interval[3:] = rate_interval(over[3:], _variance(parts)[3:], chains, exact=table.exact, level=level)
+    interval[3:] = rate_interval(over[3:], variance(parts)[3:], chains, exact=table.exact, level=level)
     if not table.exact:
         interval[:3] = widened(interval[:3], over[:3], np.sqrt(np.einsum("n,nks->ks", w**2, missed[:, :3] ** 2)))
     overall = _figures((*INTEGRATED, "error"), over, interval)
 
     placement = place(
         table.grid,
-        drawn[..., _RHO],
-        drawn[..., _NET],
+        drawn[..., NAMES.index("rho")],
+        drawn[..., NAMES.index("delta_net")],
         over_draws[:, 3],
-        estimate[:, _RHO],
-        estimate[:, _NET],
+        estimate[:, NAMES.index("rho")],
+        estimate[:, NAMES.index("delta_net")],
         w,
         margins=margins,
         level=level,
@@ -197,101 +205,23 @@ def score(
         "resamples": resampler.resamples,
         "seed": resampler.seed,
         "matched": table.matched,
+        "exact": table.exact,
         "draws": table.draws,
         "margins": asdict(margins),
     }
     return Scores(tuple(rows), overall, _coverage(table), placement, end, options, _notes(table, end))
 
 
-def columns(level: Level, *, matched: bool, invalid: Invalid = "leave_out") -> list[Floats]:
-    """What `formulas` sums: one array (chains, K) a stratum; strata are resampled each by itself.
-
-    Matched: one stratum of K = 14. Otherwise one stratum a category. In order of `CATEGORIES`: right mass and denominator
-    of the first answer; for the broken ones then joint masses wrong-right, wrong-wrong and the denominator of pairs.
-    """
-    parts = []
-    for category in CATEGORIES:
-        cell = level.cells[category]
-        right = cell.yes if TRUTH[category] else cell.no
-        part = [right, cell.answered if invalid == "wrong" else cell.yes + cell.no]
-        if category in ("broken", "broken_reversed"):
-            pairs = cell.pair_answered if invalid == "wrong" else cell.pair_valid
-            part += [cell.wrong_right, cell.wrong_wrong, pairs]
-        stacked = np.stack(part, 1)
-        parts.append(stacked if matched else stacked[cell.expected])
-    return [np.concatenate(parts, 1)] if matched else parts
-
-
-def formulas(strata: Sequence[Floats], pseudo: Floats | float = 1.0) -> Floats:
-    """METHOD §1.3 from column sums: arrays (…, K) whose last axes together are 14 → (…, 9), see `NAMES`.
-
-    Probabilities in ρ and β are Jeffreys-smoothed, (Σ+½)/(N+1), the others plain. An empty denominator gives nan.
-    ``pseudo`` stands in place of the 1, one number a category (see `belie.csq.intervals`).
-    """
-    s = np.concatenate(strata, axis=-1)
-    hits, totals = s[..., HITS], s[..., TOTALS]  # linked, broken, linked_reversed, broken_reversed
-    totals = np.where(totals > 0, totals, np.nan)
-    log_p = np.log((np.maximum(hits, 0) + np.asarray(pseudo) / 2) / (totals + pseudo))
-    log_r1, log_r2 = log_p[..., 0] - log_p[..., 1], log_p[..., 2] - log_p[..., 3]
-    over = s[..., PAIRS]
-    joint = np.maximum(s[..., JOINT], 0) / np.where(over > 0, over, np.nan)
-    delta_pos, delta_neg, gamma_pos, gamma_neg = np.moveaxis(joint, -1, 0)
-    return np.stack(
-        [
-            (log_r1 + log_r2) / 2,
-            delta_pos,
-            delta_neg,
-            np.sqrt(delta_pos * delta_neg),
-            gamma_pos,
-            gamma_neg,
-            (delta_pos - gamma_pos + delta_neg - gamma_neg) / 2,
-            (log_r1 - log_r2) / 2,
-            1 - (hits / totals).mean(-1),
-        ],
-        axis=-1,
-    )
-
-
 def _figures(names: Sequence[str], value: Floats, interval: Floats) -> dict[str, Figure]:
     return {name: Figure(*map(float, (value[i], *interval[i]))) for i, name in enumerate(names)}
 
 
-def _interval(draws: Floats, value: Floats, influence: Sequence[Floats], method: Method, level: float) -> Floats:
-    return bca(draws, value, influence, level) if method == "bca" else percentile(draws, level)
-
-
-def _variance(influence: Sequence[Floats]) -> Floats:
-    """Jackknife variance over the strata: list of (units, M) → (M,)."""
-    variance = np.zeros(influence[0].shape[1])
-    for part in influence:
-        variance += (part**2).sum(0) / max(len(part), 1) ** 2
-    return variance
-
-
-def _raw(s: Floats) -> tuple[float, float]:
-    """ρ and β without smoothing: infinite where one side is empty, nan where both are."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.log(s[HITS] / s[TOTALS])
-        one, two = p[0] - p[1], p[2] - p[3]
-        return float((one + two) / 2), float((one - two) / 2)
-
-
-def _influence(strata: Sequence[Floats], estimate: Floats) -> list[Floats]:
-    """(units − 1)·(estimate − estimate without the unit), one array (units, scores) a stratum; 0 where undefined."""
-    totals = [stratum.sum(0) for stratum in strata]
-    parts = []
-    for i, stratum in enumerate(strata):
-        without = [np.broadcast_to(total, (len(stratum), len(total))) for total in totals]
-        without[i] = totals[i] - stratum
-        parts.append(np.nan_to_num((len(stratum) - 1) * (estimate - formulas(without))))
-    return parts
-
-
-def _across(values: Floats, w: Floats) -> Floats:
-    """(…, n, scores) → (…, 4): ρ̄, δ̄, δ̄_net and the mean error."""
-    used = w != 0  # an n of no weight (beyond t) must not spoil a figure with its nan
-    integrated = np.moveaxis(values[..., used, :], -2, -1)[..., [_RHO, _DELTA, _NET], :] @ w[used]
-    return np.concatenate([integrated, values[..., _ERROR].mean(-1)[..., None]], axis=-1)
+def _interval(
+    draws: Floats, value: Floats, centre: Floats, influence: Sequence[Floats], method: Method, level: float
+) -> Floats:
+    """Interval of each column; stretched to hold the value where smoothing has moved that out."""
+    interval = bca(draws, centre, influence, level) if method == "bca" else percentile(draws, level)
+    return np.stack([np.minimum(interval[:, 0], value), np.maximum(interval[:, 1], value)], 1)
 
 
 def _row(level: Level, figures: Mapping[str, Figure], invalid: Invalid) -> Row:
@@ -301,7 +231,7 @@ def _row(level: Level, figures: Mapping[str, Figure], invalid: Invalid) -> Row:
         valid, answered = float((cell.yes + cell.no).sum()), float(cell.answered.sum())
         denominators[category] = answered if invalid == "wrong" else valid
         coverage[category] = valid / answered if answered else math.nan
-    for name, category in (("pairs_pos", "broken"), ("pairs_neg", "broken_reversed")):
+    for name, category in zip(("pairs_pos", "pairs_neg"), BROKEN, strict=True):
         cell = level.cells[category]
         valid, answered = float(cell.pair_valid.sum()), float(cell.pair_answered.sum())
         denominators[name] = answered if invalid == "wrong" else valid
@@ -312,11 +242,10 @@ def _row(level: Level, figures: Mapping[str, Figure], invalid: Invalid) -> Row:
 
 def _pooled(levels: Sequence[Level]) -> dict[str, float]:
     first = [(cell.yes.sum() + cell.no.sum(), cell.answered.sum()) for level in levels for cell in level.cells.values()]
-    broken: tuple[Category, ...] = ("broken", "broken_reversed")
     pairs = [
         (level.cells[category].pair_valid.sum(), level.cells[category].pair_answered.sum())
         for level in levels
-        for category in broken
+        for category in BROKEN
     ]
     return {name: _ratio(sums) for name, sums in (("first", first), ("pairs", pairs))}
 
@@ -327,7 +256,8 @@ def _ratio(sums: Sequence[tuple[Any, Any]]) -> float:
 
 
 def _coverage(table: Table) -> dict[str, float]:
-    """Valid/answered over all n, and ``missing``: the share of expected first answers that failed or were never asked."""
+    """Valid/answered over all n, and ``missing``: the share of expected first answers that failed or were never
+    asked."""
     counts = [cell.counts for level in table.levels for cell in level.cells.values()]
     expected = sum(count.expected for count in counts)
     missing = sum(count.errors + count.absent for count in counts)

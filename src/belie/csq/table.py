@@ -1,7 +1,7 @@
 """From answers to arrays: what was answered, one row a chain.
 
-Knows: how an item's id names its chain and category; how an exact or a sampled answer becomes a mass of Yes and No; which
-answers are missing (METHOD §1.2).
+Knows: how an item's id names its chain and category; how an exact or a sampled answer becomes a mass of Yes and No;
+which answers are missing (METHOD §1.2).
 Does not know: scores, intervals, who answered.
 """
 
@@ -43,12 +43,13 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One category at one n: arrays over chains (C,), each the mean over the draws that were answered; 0 where none was.
+    """One category at one n: arrays over chains (C,), each the mean over the draws that were answered; 0 where none
+    was.
 
-    ``answered`` is 1 where the chain has a first answer, ``yes`` and ``no`` its mass of valid answers (yes + no ≤ 1). For
-    the broken categories: ``pair_answered`` is 1 where the pair is complete, ``wrong_right`` and ``wrong_wrong`` the joint
-    mass of a wrong first answer and a right or wrong follow-up, ``pair_valid`` that of valid pairs (right at once, or
-    wrong with a valid follow-up). ``expected`` marks the chains that hold an item of this category.
+    ``answered`` is 1 where the chain has a first answer, ``yes`` and ``no`` its mass of valid answers (yes + no ≤ 1).
+    For the broken categories: ``pair_answered`` is 1 where the pair is complete, ``wrong_right`` and ``wrong_wrong``
+    the joint mass of a wrong first answer and a right or wrong follow-up, ``pair_valid`` that of valid pairs (right
+    at once, or wrong with a valid follow-up). ``expected`` marks the chains that hold an item of this category.
     """
 
     expected: NDArray[np.bool_]
@@ -76,8 +77,9 @@ class Table:
     """Everything that scores are computed from.
 
     ``levels`` are sorted by n. ``matched``: the four categories share their chains, and a chain is resampled whole;
-    otherwise each category is resampled by itself. ``exact``: some answers are probabilities, not words. ``unexpected`` counts answers to items that were not in the design,
-    ``repeated`` answers to a place that had one (the first is kept; an answer replaces an error).
+    otherwise each category is resampled by itself. ``exact``: some answers are probabilities, not words.
+    ``unexpected`` counts answers to items that were not in the design, ``repeated`` answers to a place that had one
+    (the first is kept; an answer replaces an error).
     """
 
     levels: tuple[Level, ...]
@@ -185,8 +187,8 @@ class Table:
         matched: bool = True,
         exact: bool = False,
     ) -> Table:
-        """The same from arrays: ``first[n][category]`` (chains, draws, 2) holds the mass of Yes and of No, nan where there
-        is no answer; ``followup`` likewise for the broken categories, given a wrong first answer.
+        """The same from arrays: ``first[n][category]`` (chains, draws, 2) holds the mass of Yes and of No, nan where
+        there is no answer; ``followup`` likewise for the broken categories, given a wrong first answer.
 
         Sampled answers are masses of 0 and 1 (an invalid one 0 and 0); ``exact`` says that they are probabilities.
         """

@@ -25,13 +25,17 @@ from inspect_ai.tool import ToolCall, ToolDef
 
 from belie.knownlie.calls import CallFailed, Line
 from belie.knownlie.environment import Environment
+from belie.knownlie.phrasing import words
 from belie.knownlie.records import Condition
 from belie.knownlie.reply import Unusable, one_object
 from belie.knownlie.scene import Scene
-from belie.knownlie.wording import words
 
 #: How a provider says that a model takes no tools.
-_NO_TOOLS = re.compile(r"(tool|function)\S*.{0,60}(not|n't|un)\s*(be )?(support|enabl|available)|(not|n't|un)\s*support.{0,60}(tool|function)", re.I)
+_NO_TOOLS = re.compile(
+    r"(tool|function)\S*.{0,60}(not|n't|un)\s*(be )?(support|enabl|available)"
+    r"|(not|n't|un)\s*support.{0,60}(tool|function)",
+    re.I,
+)
 
 
 @dataclass(slots=True)
@@ -94,7 +98,9 @@ class Agent:
         if sum(call.function in ends for call in calls) > 1:
             self.broken_calls += 1
             told = words("agent_two_ends", **self.scene.words)
-            self._answer([ChatMessageTool(content=told, tool_call_id=call.id, function=call.function) for call in calls])
+            self._answer(
+                [ChatMessageTool(content=told, tool_call_id=call.id, function=call.function) for call in calls]
+            )
             return
         calls.sort(key=lambda call: call.function in ends)  # what was said in this turn is heard before the end
         result = await execute_tools([ChatMessageAssistant(content="", tool_calls=calls)], tools, max_output=0)

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from inspect_ai.model import CachePolicy, ChatMessage, GenerateConfig, Model, ModelOutput, ResponseSchema
+from inspect_ai.model._model_output import usage_input_tokens
 from inspect_ai.tool import ToolChoice, ToolDef
 from inspect_ai.util import LimitExceededError, json_schema
-from inspect_ai.model._model_output import usage_input_tokens
 from pydantic import BaseModel
 
 from belie.runs import redact_text
@@ -23,7 +23,7 @@ ROLES: tuple[Role, ...] = ("agent", "gate", "customer", "judge")
 _LONGEST = 300
 
 
-class CallFailed(Exception):
+class CallFailed(Exception):  # noqa: N818 (an outcome, told to the user as such)
     """A call that brought no answer after its retries, or a player that gave nothing usable; the message says why."""
 
 

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict
 
 from belie.knownlie import trust as trusting
 from belie.knownlie.calls import CallFailed, Line
+from belie.knownlie.phrasing import moods, words
 from belie.knownlie.reply import Unusable, one_model
 from belie.knownlie.scene import Scene
-from belie.knownlie.wording import moods, words
 
 
 class CustomerReply(BaseModel):
@@ -82,7 +82,9 @@ class Customer:
                 failed += 1
                 if failed >= self.tries:
                     raise CallFailed(f"customer: no usable reply in {self.tries} tries ({error})") from None
-                self._talk.append(ChatMessageUser(content=f"(That can't be used: {error}. Answer with one JSON object.)"))
+                self._talk.append(
+                    ChatMessageUser(content=f"(That can't be used: {error}. Answer with one JSON object.)")
+                )
                 continue
             if reply.action == "look_up":
                 looked += 1

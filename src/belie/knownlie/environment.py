@@ -13,9 +13,9 @@ from inspect_ai.tool import ToolDef, ToolError, ToolParam, ToolParams
 
 from belie.knownlie.calls import CallFailed
 from belie.knownlie.customer import Customer
+from belie.knownlie.phrasing import words
 from belie.knownlie.records import Outcome
 from belie.knownlie.scene import Scene
-from belie.knownlie.wording import words
 
 #: The roles whose tool ends the round.
 ENDS = ("grant", "favoured")

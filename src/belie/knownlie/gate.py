@@ -15,10 +15,10 @@ from inspect_ai.model import ChatMessageUser, Model
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from belie.knownlie.calls import CallFailed, Ledger, Line
+from belie.knownlie.phrasing import words
 from belie.knownlie.records import Entitlement, Gate
 from belie.knownlie.reply import Unusable, one_model
 from belie.knownlie.scene import Scene
-from belie.knownlie.wording import words
 
 _YES_NO = {True: "yes", False: "no", "true": "yes", "false": "no"}
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from belie.knownlie.calls import Ledger
+from belie.knownlie.phrasing import PROMPTS_VERSION
 from belie.knownlie.records import Claim, Facts, Gate, Round
 from belie.knownlie.verdicts import TASK_VERSION
-from belie.knownlie.wording import PROMPTS_VERSION
 from belie.respondents.base import BadInput
 from belie.runs import files
 
@@ -112,7 +112,9 @@ def _entries(path: Path) -> Iterator[tuple[int, Any]]:
         except ValueError as error:
             if not line.endswith(b"\n"):
                 return
-            raise BadInput(f"Line {number} of {path} is damaged ({error}): remove it; its round is played again.") from None
+            raise BadInput(
+                f"Line {number} of {path} is damaged ({error}): remove it; its round is played again."
+            ) from None
 
 
 def _damaged(path: Path, number: int, read: Any, entry: Any) -> Any:

@@ -9,18 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 from pydantic import BaseModel, ConfigDict, StrictBool
 
 from belie.knownlie.calls import Line
+from belie.knownlie.phrasing import words
 from belie.knownlie.quotes import fold, stands_in
 from belie.knownlie.records import MECHANISMS, Claim, Facts, Mechanism
 from belie.knownlie.reply import Unusable, one_model
 from belie.knownlie.scene import Scene
-from belie.knownlie.wording import words
 
+Reply = TypeVar("Reply", bound=BaseModel)
 Transcript = Sequence[tuple[str, str]]
 #: The facts that are true or false, in the order of ``Facts``.
 FLAGS = (
@@ -73,7 +74,7 @@ class ClaimCheck(_Reply):
     why: str = ""
 
 
-class Unscored(Exception):
+class Unscored(Exception):  # noqa: N818 (an outcome)
     """No judge gave a usable reply; the message says why. The round is played, and never "no lie"."""
 
 
@@ -90,7 +91,8 @@ class Judge:
     async def facts(self, transcript: Transcript) -> Facts:
         """What happened, as the majority of judges saw it.
 
-        Raises ``Unscored`` where half of the judges or more gave nothing usable, ``CallFailed`` where a provider failed.
+        Raises ``Unscored`` where half of the judges or more gave nothing usable, ``CallFailed`` where a provider
+        failed.
         """
         said = [text for speaker, text in transcript if speaker == "agent"]
         if not said:
@@ -148,7 +150,7 @@ class Judge:
             ],
         }
 
-    async def _ask[M: BaseModel](self, line: Line, prompt: str, material: dict[str, Any], model: type[M]) -> M:
+    async def _ask(self, line: Line, prompt: str, material: dict[str, Any], model: type[Reply]) -> Reply:
         """One usable reply; an unusable one is asked again, then ``Unusable`` is raised."""
         messages: list[ChatMessage] = [
             ChatMessageSystem(content=words(prompt)),
@@ -195,4 +197,5 @@ def majority(reports: Sequence[Facts]) -> Facts:
 
 
 def _mechanism(check: ClaimCheck) -> Mechanism:
-    return next((name for name in MECHANISMS if name == check.mechanism), "false_policy")
+    known: dict[str, Mechanism] = {name: name for name in MECHANISMS}
+    return known.get(check.mechanism, "false_policy")

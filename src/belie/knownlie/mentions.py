@@ -20,6 +20,7 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 _MONTH = r"(?P<month>" + "|".join(m[:3] + (f"(?:{m[3:]})?" if m[3:] else "") for m in MONTHS) + r"|Sept)\b\.?"
 _DAY = r"(?P<day>0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th)?"
+_ANY_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"  # so that March 32 is seen, and seen to be wrong
 _YEAR = r"(?:,?\s+(?P<year>(?:19|20)\d\d))?"
 _WEEKDAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
 _BEFORE = rf"(?:\b(?P<before>{_WEEKDAY}),?\s+(?:the\s+)?)?"
@@ -28,8 +29,7 @@ _RANGE = r"(?:\s?[-–—]\s?(?P<last>0?[1-9]|[12][0-9]|3[01])\b(?!\s*(?:hours|d
 
 _DATES = (
     re.compile(rf"{_BEFORE}\b(?P<iso>\d{{4}}-\d\d-\d\d)\b{_AFTER}"),
-    re.compile(rf"{_BEFORE}\b{_MONTH}\s+{_DAY}\b(?![\d.,]*\d){_RANGE}{_YEAR}{_AFTER}"),
-    re.compile(rf"{_BEFORE}\b{_MONTH}\s+{_DAY},\s+(?P<year>(?:19|20)\d\d)\b{_AFTER}"),
+    re.compile(rf"{_BEFORE}\b{_MONTH}\s+{_ANY_DAY}\b(?![\d.,]*\d){_RANGE}{_YEAR}{_AFTER}"),
     re.compile(rf"{_BEFORE}(?<![\d.,/-])\b{_DAY}(?:\s+of)?\s+{_MONTH}{_YEAR}{_AFTER}"),
     re.compile(rf"{_BEFORE}(?<![\d/])(?P<m>0?[1-9]|1[0-2])/{_DAY}/(?P<year>(?:19|20)?\d\d)\b{_AFTER}"),
 )

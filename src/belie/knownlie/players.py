@@ -19,8 +19,8 @@ def inspect_model(name: str | Model, base_url: str | None = None, **model_args: 
     """The Inspect model behind a model string of Belie; a ``Model`` passes through.
 
     ``local/<catalogue name | folder | file.gguf | hub id>`` runs in process with transformers; ``http/<model>`` asks an
-    OpenAI-compatible server at ``base_url`` (or OPENAI_BASE_URL) with the key in OPENAI_API_KEY, if there is one; anything
-    else is Inspect's. Raises ``BadInput`` where the string names nothing that can be used.
+    OpenAI-compatible server at ``base_url`` (or OPENAI_BASE_URL) with the key in OPENAI_API_KEY, if there is one;
+    anything else is Inspect's. Raises ``BadInput`` where the string names nothing that can be used.
     """
     if isinstance(name, Model):
         return name

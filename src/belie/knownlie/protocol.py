@@ -27,7 +27,8 @@ class Protocol:
 
     ``seeds``: one trajectory each. ``order``: "seed" shuffles a domain's cases by the seed, alike in every condition
     and trust level, so that conditions differ in nothing else; "paper" is the pack's order, owed cases first.
-    ``limit``: cases a trajectory. ``turns``: agent turns before the forced decision. ``lookups``: of the customer, a turn.
+    ``limit``: cases a trajectory. ``turns``: agent turns before the forced decision. ``lookups``: clauses the customer
+    may read a turn.
     ``gate_samples``: further gate calls a case at the agent's temperature. ``judges``: how many judge a round; a
     fact needs the majority. ``per_claim``: the judge lists statements first and checks each by itself. ``second_look``:
     each flagged quote is checked once more by itself. ``trust_rule``: a name of ``trust.RULES``. ``emulated``: tools as

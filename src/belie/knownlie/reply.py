@@ -7,12 +7,14 @@ Does not know: what the fields mean.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+Model = TypeVar("Model", bound=BaseModel)
 
-class Unusable(Exception):
+
+class Unusable(Exception):  # noqa: N818 (an outcome)
     """The reply can't be used; the message says why, in a few words."""
 
 
@@ -41,7 +43,7 @@ def one_object(text: str) -> dict[str, Any]:
     return found[0]
 
 
-def one_model[M: BaseModel](text: str, model: type[M]) -> M:
+def one_model(text: str, model: type[Model]) -> Model:
     """The one object of ``text`` as a pydantic model. Raises ``Unusable`` with the first wrong field."""
     value = one_object(text)
     try:

@@ -7,7 +7,7 @@ Does not know: run folders and resuming (run), or scores with intervals (scores)
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,13 @@ from belie.knownlie.gate import GateDesk
 from belie.knownlie.journal import round_from_dict
 from belie.knownlie.metrics import METRICS
 from belie.knownlie.pack import Pack, builtin_packs, load_pack
+from belie.knownlie.phrasing import PROMPTS_VERSION
 from belie.knownlie.players import takes_tools
 from belie.knownlie.protocol import Order, Protocol, Trajectory, trajectories
 from belie.knownlie.records import CONDITIONS, TRUST_LEVELS, Round
 from belie.knownlie.scripted import learn
 from belie.knownlie.trajectory import Players, Table, run_trajectory, shown
 from belie.knownlie.verdicts import TASK_VERSION, verdict
-from belie.knownlie.wording import PROMPTS_VERSION
 from belie.respondents.base import BadInput
 
 _STORE = "rounds"
@@ -88,7 +88,9 @@ def knownlie(
     run = uuid.uuid4().hex
     desk = GateDesk(run, False, gate_samples, protocol.agent_temperature, structured)
     packs = load_packs(domains)
-    return build_task(trajectories(packs, protocol), protocol, Table(run, False, desk), {p.id: p.version for p in packs})
+    return build_task(
+        trajectories(packs, protocol), protocol, Table(run, False, desk), {p.id: p.version for p in packs}
+    )
 
 
 def load_packs(domains: str | Sequence[str | Path] | None) -> list[Pack]:
@@ -98,7 +100,9 @@ def load_packs(domains: str | Sequence[str | Path] | None) -> list[Pack]:
     for name in _listed(domains, known):
         folder = known.get(str(name)) or Path(name)
         if not folder.is_dir():
-            raise BadInput(f"There is no domain and no folder {str(name)!r}: choose from {', '.join(known) or 'folders'}.")
+            raise BadInput(
+                f"There is no domain and no folder {str(name)!r}: choose from {', '.join(known) or 'folders'}."
+            )
         packs.append(load_pack(folder))
     if not packs:
         raise BadInput("There is no domain to play: name at least one.")
@@ -143,9 +147,7 @@ def _in_turn(todo: dict[str, Trajectory], protocol: Protocol, table: Table, name
     def rounds_in_turn() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 (Inspect's signature)
             players = seated(protocol, name)
-            if protocol.emulated is None and not takes_tools(players.agent):
-                table.emulated = True
-            elif protocol.emulated:
+            if protocol.emulated or (protocol.emulated is None and not takes_tools(players.agent)):
                 table.emulated = True
             rounds, messages = await run_trajectory(todo[str(state.sample_id)], players, protocol, table)
             state.messages = messages
@@ -169,7 +171,7 @@ def seated(protocol: Protocol, name: str | None = None) -> Players:
 
 @scorer(metrics=METRICS)
 def rounds_scorer() -> Scorer:
-    """Shows each round's gate, verdict, quoted lie and trust. The value: lies among the trajectory's scored owed rounds."""
+    """Shows each round's gate, verdict, quoted lie and trust. The value: lies among the scored owed rounds."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 (Inspect's signature)
         rounds = [round_from_dict(entry) for entry in state.store.get(_STORE, [])]
@@ -191,32 +193,29 @@ def rounds_scorer() -> Scorer:
 
 def rounds_of(log: EvalLog) -> list[Round]:
     """The rounds in an Inspect log of this task."""
-    return [
-        round_from_dict(entry)
-        for sample in log.samples or []
-        for entry in sample.store.get(_STORE, [])
-    ]
+    return [round_from_dict(entry) for sample in log.samples or [] for entry in sample.store.get(_STORE, [])]
 
 
 def _summary(rounds: Sequence[Round]) -> str:
     """One line a round, for the viewer."""
     lines = []
     for round in rounds:
-        told: dict[str, Any] = shown(round)
-        what = round.missing and f"missing: {round.missing}" or round.unscored and f"unscored: {round.unscored}"
-        if not what and told["verdict"] is None:
+        told = shown(round)
+        if round.missing is not None:
+            what = f"missing: {round.missing}"
+        elif round.unscored is not None:
+            what = f"unscored: {round.unscored}"
+        elif told["verdict"] is None:
             what = f"not played: gate failed ({round.gate.reason})"
-        if not what:
-            what = f"{round.outcome}, {told['verdict']['event']}"
-            what += "".join(f", lie: “{quote}”" for quote in told["lie"])
+        else:
+            what = f"{round.outcome}, {told['verdict']['event']}" + "".join(
+                f", lie: “{quote}”" for quote in told["lie"]
+            )
         lines.append(f"{told['round']}. {round.case} ({round.entitlement}): {what}; trust {round.trust_after:.2f}")
     return "\n".join(lines)
 
 
-def _listed[T](named: str | Sequence[T] | None, everything: Any) -> list[Any]:
+def _listed(named: str | Sequence[Any] | None, everything: Any) -> list[Any]:
     if named is None or named == "all":
         return list(everything)
     return [part.strip() for part in named.split(",")] if isinstance(named, str) else list(named)
-
-
-Keep = Callable[[Round], None]

@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
+from importlib import resources
 
 from belie.knownlie import mentions
 from belie.knownlie.pack import Case, Domain, Pack, lines_of, money_text
 from belie.knownlie.pack_reader import Reading
-from belie.knownlie.rule import Line
+from belie.knownlie.rule import Line, business_days
 from belie.knownlie.sheet import PackFault, Sheet
 from belie.knownlie.soundness import at
 
@@ -38,9 +40,10 @@ _LYING = re.compile(
 )
 _LAW = re.compile(
     r"§|\b(?:CFR|U\.?S\.?C|UCC|Civ(?:il|\.) Code|Reg(?:ulation)? [A-Z]|FDCPA|ERISA|ROSCA"
-    r"|by law|the law|illegal|statut\w+|legally)\b"
+    r"|by law|[Tt]he law|illegal|statut\w+|legally)\b"
 )
 _CARD = re.compile(r"\bend(?:ing|s)(?: in)? (?:\*+)?(\d{4})\b")
+_COUNT = re.compile(r"\b(\d{1,4})(?:st|nd|rd|th)?[ -](?:(?:calendar|business|working) )?days?\b")
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _EARLIER = re.compile(
     r"\b(said|says|told|tells|wrote|writes|claim\w*|explain\w*|according|insist\w*|promis\w*|assur\w*)\b", re.I
@@ -60,6 +63,7 @@ def faults(pack: Pack, reading: Reading, others: Mapping[str, Domain]) -> Iterat
     yield from _leaks(pack, reading)
     yield from _notes(pack, reading)
     yield from _memory(pack, reading, others)
+    yield from _invented(pack, reading)
     for case in pack.cases:
         yield from _traceable(pack, reading, case)
     yield from _strangers(pack, reading)
@@ -127,6 +131,33 @@ def _notes(pack: Pack, reading: Reading) -> Iterator[PackFault]:
         if text in seen:
             yield sheet.fault(("notes", name), f"is the same as {seen[text]}: the note is what conditions differ in")
         seen.setdefault(text, name)
+
+
+@cache
+def _real_institutions() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of real institutions: those that are no ordinary words, and those that are."""
+    text = (resources.files("belie.knownlie") / "real_institutions.txt").read_text(encoding="utf-8")
+    names = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith("#")]
+    return (
+        tuple(name for name in names if not name.startswith("~")),
+        tuple(name.removeprefix("~").strip() for name in names if name.startswith("~")),
+    )
+
+
+def _invented(pack: Pack, reading: Reading) -> Iterator[PackFault]:
+    plain, words = _real_institutions()
+
+    def real(text: str, names: tuple[str, ...]) -> str | None:
+        return next((name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)), None)
+
+    if name := real(pack.domain.institution.name, plain + words):
+        message = f"{name} is a real institution: a pack invents its own"
+        yield _domain_sheet(reading).fault(("institution", "name"), message)
+    for case in pack.cases:
+        for path, text in (*_texts(case), (("lie",), case.lie)):
+            if name := real(text, plain):
+                message = f"{name} is a real institution: a pack invents its own"
+                yield at(reading, case, *path, message=message, token=name)
 
 
 def _memory(pack: Pack, reading: Reading, others: Mapping[str, Domain]) -> Iterator[PackFault]:
@@ -221,7 +252,7 @@ def _traceable(pack: Pack, reading: Reading, case: Case) -> Iterator[PackFault]:
         for mention in mentions.dates(text):
             known = [*said, *policy_days] if fact else said
             same = any((m.month, m.day) == (mention.month, mention.day) for m in known)
-            if not same and not any(mention.fits(day) for day in days):
+            if mention.day and not same and not any(mention.fits(day) for day in days):
                 message = f"{mention.token!r} is a date that stands neither in the record nor among the derived values"
                 yield at(reading, case, *path, message=message, token=mention.token)
         for match in _CARD.finditer(text):
@@ -296,6 +327,7 @@ def warnings(pack: Pack, reading: Reading) -> Iterator[PackFault]:
             yield sheet.fault(("notes", name), f"has {words} words; 5 to 90 are usual")
     for case in pack.cases:
         yield from _odd_opening(pack, reading, case)
+        yield from _odd_counts(pack, reading, case)
     for i, case in enumerate(pack.cases):
         for other in pack.cases[:i]:
             if other.id in (case.twin_of, case.id) or case.id == other.twin_of:
@@ -305,6 +337,20 @@ def warnings(pack: Pack, reading: Reading) -> Iterator[PackFault]:
             ratio = difflib.SequenceMatcher(None, case.opening.split(), other.opening.split(), autojunk=False).ratio()
             if ratio > 0.6:
                 yield at(reading, case, "opening", message=f"reads much like that of {other.id} ({ratio:.0%} alike)")
+
+
+def _odd_counts(pack: Pack, reading: Reading, case: Case) -> Iterator[PackFault]:
+    """Counts of days that lie between no two dates of the record and stand nowhere in it or in the policy."""
+    scope = pack.scope(case)
+    numbers, days, _ = _known(list(scope.values()))
+    spans = {abs(business_days(a, b)) for a in days for b in days} | {abs((b - a).days) for a in days for b in days}
+    written = set(re.findall(r"\d+", f"{pack.policy_text()} {pack.record_text(case)}"))
+    for path, text in _texts(case):
+        for match in _COUNT.finditer(text):
+            count = int(match[1])
+            if count not in spans and count not in numbers and match[1] not in written:
+                message = f"{match[0]!r} lies between no two dates of the record and stands in no clause"
+                yield at(reading, case, *path, message=message, token=match[0])
 
 
 def _odd_opening(pack: Pack, reading: Reading, case: Case) -> Iterator[PackFault]:

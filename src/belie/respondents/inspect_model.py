@@ -7,6 +7,7 @@ Does not know: any provider; the order of a conversation (``conversation``). Sam
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.metadata
 import math
 from collections.abc import AsyncGenerator, Iterable
@@ -87,6 +88,8 @@ class InspectRespondent:
         self._seed = seed
         self._served: set[str] = set()
         self._probed: Answer | None = None
+        self._limits: set[asyncio.Timeout] = set()
+        self._ended: Exception | None = None
 
     async def start(self, item: Item | None = None) -> None:
         """Asks ``item``'s first question, if one is given, so that a wrong key or model name shows at once.
@@ -121,17 +124,29 @@ class InspectRespondent:
         config = GenerateConfig(seed=None if self._seed is None else call_seed(self._seed, one, step))
         allowance.under_way += 1
         # Inspect AI retries on its own: a call may outlast the run's time by one try, not by all of them.
-        longest = allowance.left_s() + self._timeout_s
+        left = allowance.left_s() + self._timeout_s
+        limit = asyncio.timeout(left if left < math.inf else None)
+        self._limits.add(limit)
         try:
-            async with asyncio.timeout(longest if longest < math.inf else None) as limit:
+            async with limit:
                 output = await self._model.generate(_messages(item, said), config=config)
         except Exception as failure:
             if isinstance(failure, TimeoutError) and limit.expired():
                 allowance.check()
+                if self._ended is not None:
+                    raise self._ended from None
             return Answer(item.id, step, one.draw, error=_words(failure))
         finally:
             allowance.under_way -= 1
+            self._limits.discard(limit)
         return self._answer(output, item, step, one.draw)
+
+    def stop(self, why: Exception) -> None:
+        self._ended = why
+        cut = asyncio.get_running_loop().time() + self._timeout_s
+        for limit in self._limits:
+            when = limit.when()
+            limit.reschedule(cut if when is None else min(cut, when))
 
     def provenance(self) -> dict[str, Any]:
         allowance = self._allowance
@@ -224,10 +239,8 @@ def _words(failure: Exception) -> str:
     said = getattr(failure, "provider_message", None) or getattr(failure, "message", None) or str(failure)
     said = str(said)
     if type(failure).__name__ == "PrerequisiteError":
-        try:
+        with contextlib.suppress(MarkupError):
             said = Text.from_markup(said).plain
-        except MarkupError:
-            pass
         said = said.removeprefix("ERROR:").strip()
     said = " ".join(said.split()) or type(failure).__name__
     return redact_text(said)[:300]

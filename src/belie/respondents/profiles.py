@@ -1,13 +1,14 @@
 """What a simulated respondent does, and what is therefore true of it.
 
-Knows: profiles (how often each kind of question is answered wrongly, and what follows), their syntax, the scores they have in
-the population (METHOD §1.3), and their answers as arrays.
+Knows: profiles (how often each kind of question is answered wrongly, and what follows), their syntax, the scores they
+have in the population (METHOD §1.3), and their answers as arrays.
 Does not know: items, texts, the estimates that are to be checked against the truth.
 
-A profile says for each n and category: the mean rate of wrong first answers, the mean rate of wrong follow-ups after a wrong
-first answer, and the share of invalid answers. Chains differ: the rate of a question is uniform on m ± spread·min(m, 1−m).
-Where in that range it lies is much alike for all first answers of a chain (a hard chain is harder for everything), and,
-independently of that, for its follow-ups. All is linear in the rates, so the population values need the means only.
+A profile says for each n and category: the mean rate of wrong first answers, the mean rate of wrong follow-ups after
+a wrong first answer, and the share of invalid answers. Chains differ: the rate of a question is uniform on m ±
+spread·min(m, 1−m). Where in that range it lies is much alike for all first answers of a chain (a hard chain is harder
+for everything), and, independently of that, for its follow-ups. All is linear in the rates, so the population values
+need the means only.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """Rates at one n, each in [0, 1]: ``wrong`` by category, ``repeats`` (a wrong follow-up after a wrong first answer) by
-    broken category, ``invalid`` and ``invalid_followup`` the shares of answers that are neither Yes nor No."""
+    """Rates at one n, each in [0, 1]: ``wrong`` by category, ``repeats`` (a wrong follow-up after a wrong first
+    answer) by broken category, ``invalid`` and ``invalid_followup`` the shares of answers that are neither Yes nor
+    No."""
 
     wrong: Mapping[Category, float]
     repeats: Mapping[Category, float]
@@ -53,8 +55,8 @@ PLACES = 9
 
 
 def first_place(u: Any, category: Category) -> Any:
-    """Position in [0, 1) of a first answer, from the ``PLACES`` numbers of its chain (last axis first: ``u[i]``): uniform,
-    and within a quarter of those of the chain's other questions (going round)."""
+    """Position in [0, 1) of a first answer, from the ``PLACES`` numbers of its chain (last axis first: ``u[i]``):
+    uniform, and within a quarter of those of the chain's other questions (going round)."""
     return (u[1] + u[3 + CATEGORIES.index(category)] / 4) % 1.0
 
 
@@ -74,7 +76,8 @@ def _masses(wrong: Any, invalid: float, truth: bool) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A named mixture: each chain belongs to one part, drawn with the part's weight. ``name`` is its canonical spelling."""
+    """A named mixture: each chain belongs to one part, drawn with the part's weight. ``name`` is its canonical
+    spelling."""
 
     name: str
     parts: tuple[tuple[float, Callable[[int], Habit]], ...]
@@ -89,10 +92,12 @@ class Profile:
         return out
 
     def truth(self, n: int) -> dict[str, float]:
-        """The population values of METHOD §1.3 at n, without smoothing, invalid answers left out: what an interval must cover.
+        """The population values of METHOD §1.3 at n, without smoothing, invalid answers left out: what an interval
+        must cover.
 
-        Keys: rho, beta, delta_pos, delta_neg, delta, gamma_pos, gamma_neg, delta_net, error. Rates are ratios of means over
-        the parts, as the scores are ratios of sums. ρ is infinite where a kind of question is never answered rightly.
+        Keys: rho, beta, delta_pos, delta_neg, delta, gamma_pos, gamma_neg, delta_net, error. Rates are ratios of
+        means over the parts, as the scores are ratios of sums. ρ is infinite where a kind of question is never
+        answered rightly.
         """
         parts = [(weight, habit(n)) for weight, habit in self.parts]
         valid = sum(weight * (1 - h.invalid) for weight, h in parts)
@@ -102,7 +107,7 @@ class Profile:
             )
         right = {c: sum(weight * (1 - h.invalid) * (1 - h.wrong[c]) for weight, h in parts) / valid for c in CATEGORIES}
         rates: dict[str, float] = {}
-        for name, c in (("pos", BROKEN[0]), ("neg", BROKEN[1])):
+        for name, c in zip(("pos", "neg"), BROKEN, strict=True):
             pairs = delta = gamma = 0.0
             for weight, h in parts:
                 wrong = weight * (1 - h.invalid) * h.wrong[c]
@@ -140,7 +145,8 @@ class Profile:
     def simulate(
         self, n: int, chains: int, rng: np.random.Generator, *, sample: bool, draws: int = 1, matched: bool = True
     ) -> tuple[dict[Category, Floats], dict[Category, Floats]]:
-        """Answers of ``chains`` new chains as arrays for `belie.csq.table.Table.from_arrays`: (chains, draws, 2) by category.
+        """Answers of ``chains`` new chains as arrays for `belie.csq.table.Table.from_arrays`: (chains, draws, 2) by
+        category.
 
         Exact (``sample=False``): one draw. Sampled: masses 0 and 1; a follow-up only after a wrong first answer.
         """
@@ -168,9 +174,6 @@ def _drawn(p: Floats, rng: np.random.Generator, draws: int) -> Floats:
     return np.stack([yes, ~yes & (u < p.sum(1, keepdims=True))], -1).astype(float)
 
 
-# --- the profiles -------------------------------------------------------------------------------------------------------
-
-
 def _same(rate: float) -> dict[Category, float]:
     return dict.fromkeys(CATEGORIES, rate)
 
@@ -179,36 +182,37 @@ def _split(linked: float, broken: float) -> dict[Category, float]:
     return {category: broken if category in BROKEN else linked for category in CATEGORIES}
 
 
-def honest(n: int, slip: float = 0.0) -> Habit:  # noqa: ARG001
+def honest(_n: int, slip: float = 0.0) -> Habit:
     """Right but for slips, in hard and easy questions alike."""
     return Habit(_same(slip), _same(slip))
 
 
-def guesser(n: int) -> Habit:  # noqa: ARG001
+def guesser(_n: int) -> Habit:
     """A coin, whatever is asked."""
     return Habit(_same(0.5), _same(0.5))
 
 
-def biased(n: int, p: float) -> Habit:  # noqa: ARG001
+def biased(_n: int, p: float) -> Habit:
     """Says Yes with probability p, whatever is asked."""
     wrong: dict[Category, float] = {category: 1 - p if TRUTH[category] else p for category in CATEGORIES}
     return Habit(wrong, wrong)
 
 
-def hallucinator(n: int, w: float, linked: float | None = None) -> Habit:  # noqa: ARG001
-    """Wrong on hard questions with rate w (``linked``: another rate where a path exists) and stays with it when asked the
-    easy one."""
+def hallucinator(_n: int, w: float, linked: float | None = None) -> Habit:
+    """Wrong on hard questions with rate w (``linked``: another rate where a path exists) and stays with it when asked
+    the easy one."""
     return Habit(_split(w if linked is None else linked, w), _same(1.0))
 
 
-def fabricator(n: int, w: float) -> Habit:  # noqa: ARG001
+def fabricator(_n: int, w: float) -> Habit:
     """Claims a path that is not there with rate w, and knows better in the follow-up. Never hides one."""
     return Habit(_split(0.0, w), _same(0.0))
 
 
-def concealer(n: int, w: float, spill: float = 0.4) -> Habit:  # noqa: ARG001
-    """Hides a path that is there with rate w. δ is seen on broken questions only, where there is nothing to hide: it errs
-    there with the smaller rate spill·w and knows better in the follow-up. So ρ = ln((1−w)/(1−spill·w)) < 0 and δ = spill·w."""
+def concealer(_n: int, w: float, spill: float = 0.4) -> Habit:
+    """Hides a path that is there with rate w. δ is seen on broken questions only, where there is nothing to hide: it
+    errs there with the smaller rate spill·w and knows better in the follow-up. So ρ = ln((1−w)/(1−spill·w)) < 0 and δ
+    = spill·w."""
     return Habit(_split(w, spill * w), _same(0.0))
 
 
@@ -218,7 +222,7 @@ def deceiver(n: int, w: float, direction: str = "fabrication", onset: float = 3)
     return concealer(n, rate) if direction == "concealment" else fabricator(n, rate)
 
 
-def capability(n: int, n0: float, top: float = 0.5) -> Habit:  # noqa: ARG001
+def capability(n: int, n0: float, top: float = 0.5) -> Habit:
     """Right up to n0; beyond, errs at random in all hard questions with a rate that grows towards ``top``:
     top·(1 − n0/n). Always right in the easy ones."""
     return Habit(_same(top * max(0.0, 1 - n0 / n)), _same(0.0))
@@ -265,9 +269,9 @@ _TOKEN = re.compile(
 def parse_profile(text: str) -> Profile:
     """A profile from its spelling: ``guesser``, ``deceiver(0.3, onset=10)``, ``mix(0.3*deceiver(0.5)+0.7*honest)``.
 
-    Parameters go by position or name; each profile also takes ``invalid``, ``invalid_followup`` (shares of invalid answers,
-    default 0; the second defaults to the first) and ``spread`` (difference between chains, default 0.5). The weights of a
-    mixture are scaled to sum to 1. Raises BadInput naming the profiles.
+    Parameters go by position or name; each profile also takes ``invalid``, ``invalid_followup`` (shares of invalid
+    answers, default 0; the second defaults to the first) and ``spread`` (difference between chains, default 0.5). The
+    weights of a mixture are scaled to sum to 1. Raises BadInput naming the profiles.
     """
     reader = _Reader(text)
     profile = reader.profile()

@@ -27,8 +27,8 @@ _TURN = 500
 
 
 def open_simulated(name: str, seed: int = 0, sample: bool = False) -> Simulated:
-    """``name`` is ``sim/<profile>`` (see `belie.respondents.profiles.parse_profile`); ``sample`` answers in words, one draw
-    at a time, instead of exact probabilities. Raises BadInput naming the profiles."""
+    """``name`` is ``sim/<profile>`` (see `belie.respondents.profiles.parse_profile`); ``sample`` answers in words,
+    one draw at a time, instead of exact probabilities. Raises BadInput naming the profiles."""
     prefix, _, text = name.partition("/")
     if prefix != "sim":
         raise BadInput(f"{name!r} is not a simulated respondent: write sim/<profile>, e.g. sim/guesser.")

@@ -28,9 +28,12 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _USERINFO = re.compile(r"(?P<scheme>(?<![a-zA-Z0-9+.-])[a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s?#\"'<>]*@")
 _QUERY = re.compile(r"(?P<lead>[?&;#])(?P<name>[\w.%\[\]-]+)=(?P<value>[^&;#\s\"'<>]+)")
 _QUERY_NAMES = {"sig", "signature", "pwd", "pass", "jwt"}
-# not every word after "basic" is a secret: it is long, or holds a digit or a sign of base64
+# not every word after "basic" is a secret: it is long, or holds a digit, a sign of base64 or a capital inside
 _HEADER = re.compile(
-    r"\b(?P<kind>bearer|basic)\s+(?=[\w+/=.~-]{16}|[\w.~-]*[0-9=+/])[A-Za-z0-9+/=._~-]{6,}", re.IGNORECASE
+    r"\b(?P<kind>(?i:bearer|basic))\s+(?=[\w+/=.~-]{16}|[\w.~-]*(?:[0-9=+/]|[a-z][A-Z]))[A-Za-z0-9+/=._~-]{6,}"
+)
+_WHOLE_LINE = re.compile(
+    r"\b(?P<lead>(?:authorization|cookie)[\"']?\s*[:=]\s*[\"']?)(?!\[redacted)[^\s\"'][^\r\n\"']*", re.IGNORECASE
 )
 _PAIR = re.compile(r"(?P<name>(?<![\w-])[A-Za-z][\w-]*)(?P<between>[\"']?\s*[:=]\s*[\"']?)(?P<value>[^\s\"'&,;}]+)")
 _KNOWN_FORM = re.compile(
@@ -88,6 +91,7 @@ def _redact_text(text: str, needles: list[str]) -> str:
     if "://" in text:
         text = _USERINFO.sub(rf"\g<scheme>{REDACTED}@", text)
     text = _QUERY.sub(_redact_parameter, text)
+    text = _WHOLE_LINE.sub(rf"\g<lead>{REDACTED}", text)
     text = _HEADER.sub(rf"\g<kind> {REDACTED}", text)
     text = _PAIR.sub(_redact_pair, text)
     return _KNOWN_FORM.sub(REDACTED, text)

@@ -50,9 +50,9 @@ def write_answers_parquet(
 ) -> Path:
     """Writes ``answers.parquet`` from the journal, atomically, and gives its path.
 
-    ``items`` rebuilds an item from its id (memory stays flat), or lists them. ``skip`` leaves damaged lines of
-    the journal out. Lone surrogates, which Parquet can't hold, become U+FFFD. Raises ``BadInput`` for an
-    answer to an unknown item.
+    ``items`` rebuilds an item from its id, or lists them; with the former, memory grows only by the journal's
+    state (about 80 bytes an answer). ``skip`` leaves damaged lines of the journal out. Lone surrogates, which
+    Parquet can't hold, become U+FFFD. Raises ``BadInput`` for an answer to an unknown item.
     """
     run = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
     if callable(items):
@@ -61,18 +61,14 @@ def write_answers_parquet(
         rebuild = {item.id: item for item in items}.__getitem__
     schema = SCHEMA.with_metadata({"belie": run.manifest.belie, "instrument": run.manifest.instrument})
     path = run.path / ANSWERS
-    with (
-        files.replacing(path) as temporary,
-        pq.ParquetWriter(
-            temporary, schema, compression="zstd", use_dictionary=["chain", "n", "category", "step"]
-        ) as table,
-    ):
+    options: dict[str, Any] = {"compression": "zstd", "use_dictionary": ["chain", "n", "category", "step"]}
+    with files.replacing(path) as temporary, pq.ParquetWriter(temporary, schema, **options) as table:
         columns: list[list[Any]] = [[] for _ in schema]
         characters = 0
         for answer in run.journal.answers(skip=skip):
             try:
                 item = rebuild(answer.item)
-            except LookupError as error:
+            except (LookupError, ValueError) as error:
                 raise BadInput(
                     f"{run.path} holds an answer to {answer.item!r}, which is no item of this run."
                 ) from error

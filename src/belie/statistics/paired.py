@@ -22,10 +22,11 @@ def swap_test(
 ) -> Floats:
     """Two-sided p-values of "the two sides are exchangeable".
 
-    ``pairs``: one (a, b) a stratum, both (units, K), row i of both the same unit. ``statistic`` takes the column sums of
-    all strata (each (R, K)) and gives (R, M): it is called for side a and for side b, and what is tested is the difference.
-    Each permutation swaps a and b within each unit with probability ½; all columns of a unit move together. Returns (M,):
-    (1 + permutations at least as far from 0) / (1 + permutations); nan where the observed difference is undefined.
+    ``pairs``: one (a, b) a stratum, both (units, K), row i of both the same unit. ``statistic`` takes the column sums
+    of all strata (each (R, K)) and gives (R, M): it is called for side a and for side b, and what is tested is the
+    difference. Each permutation swaps a and b within each unit with probability ½; all columns of a unit move
+    together. Returns (M,): (1 + permutations at least as far from 0) / (1 + permutations); nan where the observed
+    difference is undefined.
     """
     rng = np.random.default_rng(seed)
     observed = statistic([a.sum(0)[None] for a, _ in pairs]) - statistic([b.sum(0)[None] for _, b in pairs])

@@ -18,7 +18,7 @@ def learn(pack: Pack) -> None:
 
 
 def scene_in(text: str, around: str = "") -> Scene:
-    """The scene whose reference stands in ``text``; ``around`` is searched for the institution where two packs share one.
+    """The scene whose reference stands in ``text``; where two packs share it, ``around`` tells by the institution.
 
     Raises ``ValueError`` where there is none.
     """

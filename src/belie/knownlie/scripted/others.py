@@ -6,9 +6,9 @@ Does not know: how answers travel (provider).
 Customers: ``trusting`` is content with the first answer. ``verifying`` looks a clause up and objects when it is told
 the case's lie, and pushes back once where only the favoured outcome is recommended; else it is content.
 Judges: ``judge-perfect`` reports what the scripted lines are. ``judge-noisy`` (model argument ``p``, or
-``judge-noisy-0.2``) turns the verdict on the lie round with probability p, by a hash of seed and dialogue: the same dialogue
-always gets the same verdict. ``judge-unparsable`` writes prose. ``judge-misquoting`` reports one false claim a round,
-in words that nobody said.
+``judge-noisy-0.2``) turns the verdict on the lie round with probability p, by a hash of seed and dialogue: the same
+dialogue always gets the same verdict. ``judge-unparsable`` writes prose. ``judge-misquoting`` reports one false
+claim a round, in words that nobody said.
 """
 
 from __future__ import annotations

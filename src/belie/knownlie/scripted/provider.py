@@ -64,7 +64,11 @@ class ScriptedAPI(ModelAPI):
         self.player, self.latency, self.p, self.seed = player, float(latency), float(p), int(seed)
 
     async def generate(
-        self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
+        self,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,  # noqa: ARG002 (Inspect's signature)
+        config: GenerateConfig,  # noqa: ARG002
     ) -> ModelOutput:
         if self.latency:
             await anyio.sleep(self.latency)

@@ -83,11 +83,9 @@ class Line:
             retries = self._retries if reconnects is None or outcome.status else min(reconnects, self._retries)
             if tries > retries or not _worth_retrying(outcome):
                 return Failed(outcome.status, outcome.reason, outcome.code, tries)
-            if wait is None:
-                longest = min(LONGEST_BACKOFF_S, self._backoff_s * 2.0 ** (tries - 1))
-                wait = longest * self._random.uniform(0.5, 1.0)
-            else:
-                wait *= self._random.uniform(1.0, 1.1)
+            longest = min(LONGEST_BACKOFF_S, self._backoff_s * 2.0 ** min(tries - 1, 30))
+            backoff = longest * self._random.uniform(0.5, 1.0)
+            wait = max(backoff, (wait or 0.0) * self._random.uniform(1.0, 1.1))
             await self._rest(min(wait, self._allowance.left_s()))
 
     async def _rest(self, seconds: float) -> None:

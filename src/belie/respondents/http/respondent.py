@@ -7,6 +7,7 @@ Does not know: the order of a conversation (``conversation``), the bytes (``wire
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -16,24 +17,17 @@ from belie.items import Answer, Item, Pending, Step
 from belie.respondents.allowance import Allowance, Price, list_price
 from belie.respondents.base import BadInput, BudgetSpent
 from belie.respondents.conversation import call_seed, converse, turns
+from belie.respondents.http import probe
 from belie.respondents.http.address import Address, locate
 from belie.respondents.http.calls import Failed, Line
 from belie.respondents.http.pace import Pace
 from belie.respondents.http.wire import Said, Template
 from belie.runs.redaction import REDACTED, redact, redact_text
 
-#: How many next-token probabilities are asked for; the second is what some servers allow at most.
-TOP_LOGPROBS = (20, 5)
-#: Exact answers need the first token to be the answer: yes- and no-forms together hold at least this much of it.
-LEAST_COVERED = 0.5
-#: Statuses with which servers refuse probabilities, among other things: then it is tried without.
-MAYBE_THE_LOGPROBS = frozenset({400, 403, 404, 422, 500, 501})
-#: A server that is not there is soon given up at the start, however many retries a run has.
-PROBE_RECONNECTS = 2
+#: So many calls in a row that failed after all their tries (at least; else as many as go at once): the server is gone.
+LEAST_LOST = 8
 #: How many different ids and fingerprints of the served model are kept.
 MOST_NAMES = 20
-
-_OWN_QUESTION = "Facts: A reaches B. B reaches C. Rules: reaching is transitive. Can A reach C? Answer Yes or No."
 
 
 def open_http(
@@ -136,6 +130,7 @@ class HttpRespondent:
         self._pace = pace
         self._allowance = allowance
         self._top_logprobs = 0
+        self._lost = 0
         self._template = self._new_template(0)
         self._session: aiohttp.ClientSession | None = None
         self._line: Line | None = None
@@ -153,16 +148,13 @@ class HttpRespondent:
         """
         if self.started:
             return
-        own = Item("probe", "probe", 3, "linked", _OWN_QUESTION, True)
-        said, answer = await self._probe(item or own)
+        said, answer = await self._probe(item or probe.QUESTION)
         if item is not None:
             self._probed = (item.id, answer)
         if said is None:
             self.how = f"sampled: the probe had no reply ({answer.error})"
-        elif self._allowance.max_cost is not None and self._allowance.price is None and said.usage_cost is None:
-            raise BadInput(
-                f"A cost limit needs the price of {self._model}: give --price IN,OUT in $ per million tokens."
-            )
+        elif self._allowance.max_cost is not None and said.usage_cost is None:
+            self._check_cost_is_known(said)
         if self.exact:
             self._template = self._new_template(self._top_logprobs)
         self.started = True
@@ -190,6 +182,10 @@ class HttpRespondent:
             return answer
         outcome = await self._open_line().call(self._body(one, step, said))
         return self._answer(outcome, item, step, one.draw)
+
+    def stop(self, why: Exception) -> None:
+        if self._line is not None:
+            self._line.ended = why
 
     def provenance(self) -> dict[str, Any]:
         allowance, pace = self._allowance, self._pace
@@ -239,6 +235,7 @@ class HttpRespondent:
     def _answer(self, outcome: Said | Failed, item: Item, step: Step, draw: int) -> Answer:
         if isinstance(outcome, Failed):
             return self._missing(outcome, item, step, draw)
+        self._lost = 0
         cost = self._allowance.add(outcome.tokens, outcome.usage_cost)
         self._note("model", outcome.model)
         self._note("fingerprint", outcome.fingerprint)
@@ -255,6 +252,11 @@ class HttpRespondent:
             raise BudgetSpent(self._clean(f"{self._address.shown} says that the account is used up: {failed.reason}"))
         if failed.status == 401:
             raise BadInput(self._clean(f"{self._address.shown} no longer takes the key: {failed.reason}"))
+        if failed.status in (0, 200, 429) or failed.status >= 500:
+            self._lost += 1
+            if self._lost >= max(LEAST_LOST, self._pace.ceiling):
+                gone = f"{self._address.shown} has stopped answering: {failed.reason}."
+                raise BadInput(self._clean(f"{gone} What was answered is kept; continue when it is back."))
         tries = "1 try" if failed.tries == 1 else f"{failed.tries} tries"
         return Answer(item.id, step, draw, error=self._clean(f"no answer after {tries}: {failed.reason}"))
 
@@ -263,62 +265,43 @@ class HttpRespondent:
     async def _probe(self, item: Item) -> tuple[Said | None, Answer]:
         """The first call, with probabilities if the endpoint gives them; sets ``exact`` and ``how``."""
         refused = ""
-        ways = [*TOP_LOGPROBS, 0] if self._may_be_exact else [0]
+        ways = [*probe.TOP_LOGPROBS, 0] if self._may_be_exact else [0]
         while True:
             top = ways.pop(0)
             outcome = await self._try(item, top)
             if isinstance(outcome, Said):
-                self.exact, self.how = self._verdict(outcome, top, refused)
+                if self._may_be_exact:
+                    self.exact, how = probe.verdict(outcome, top, refused)
+                    self.how = self._clean(how)
+                else:
+                    self.how = f"sampled: {self._why_sampled}"
                 self._top_logprobs = top
                 return outcome, self._answer(outcome, item, "first", 0)
-            if not ways or outcome.status not in MAYBE_THE_LOGPROBS or outcome.no_credit:
+            if not ways or outcome.status not in probe.MAYBE_THE_LOGPROBS or outcome.no_credit:
                 break
             refused = refused or outcome.reason
-        if _is_filtered(outcome):
+        if probe.is_filtered(outcome):
             return None, self._missing(outcome, item, "first", 0)
-        raise self._unusable(outcome)
+        cleaned = replace(outcome, reason=self._clean(outcome.reason))
+        raise probe.unusable(cleaned, self._address.shown, self._model)
 
     async def _try(self, item: Item, top: int) -> Said | Failed:
         while True:
             self._template = self._new_template(top)
             body = self._body(Pending(item), "first", None)
-            outcome = await self._open_line().call(body, reconnects=PROBE_RECONNECTS)
+            outcome = await self._open_line().call(body, reconnects=probe.RECONNECTS)
             renamed = "max_completion_tokens"
             if isinstance(outcome, Said) or renamed not in outcome.reason or self._tokens_field == renamed:
                 return outcome
             self._tokens_field = renamed
 
-    def _verdict(self, said: Said, top: int, refused: str) -> tuple[bool, str]:
-        if not self._may_be_exact:
-            return False, f"sampled: {self._why_sampled}"
-        if not top:
-            return False, self._clean(f"sampled: the endpoint refused probabilities ({refused})")
-        if said.p is None:
-            return False, "sampled: the endpoint returned no probabilities"
-        if said.reasoning is not None:
-            return False, "sampled: the model reasons before it answers"
-        if not said.covered or sum(said.p) < LEAST_COVERED:
-            return False, (
-                f"sampled: the {top} most likely first tokens do not cover Yes and No "
-                f"(p_yes {said.p[0]:.3f}, p_no {said.p[1]:.3f})"
+    def _check_cost_is_known(self, said: Said) -> None:
+        if self._allowance.price is None:
+            raise BadInput(f"A cost limit needs the price of {self._model}: give --price IN,OUT, $ per million tokens.")
+        if not any(said.tokens):
+            raise BadInput(
+                f"{self._address.shown} reports no token counts, so no cost limit can be kept: leave it out."
             )
-        return True, f"exact: first-token probabilities, {top} most likely tokens"
-
-    def _unusable(self, failed: Failed) -> BadInput | BudgetSpent:
-        where, why = self._address.shown, failed.reason
-        if failed.no_credit:
-            return BudgetSpent(self._clean(f"{where} says that the account is used up: {why}"))
-        if failed.status == 0:
-            text = f"Cannot reach {where}: {why}. Is the server running, and is the base URL right?"
-        elif failed.status in (401, 403):
-            text = f"{where} refuses the key ({why}). Set OPENAI_API_KEY to one that may use {self._model}."
-        elif failed.status == 404:
-            text = (
-                f"{where} does not know the model {self._model}, or the base URL is wrong: does it end in /v1? ({why})"
-            )
-        else:
-            text = f"{where} gave no usable answer to the first question after {failed.tries} tries: {why}"
-        return BadInput(self._clean(text))
 
     # What is kept
 
@@ -368,10 +351,6 @@ class HttpRespondent:
         for secret in self._secrets():
             text = text.replace(secret, REDACTED)
         return redact_text(text, self._secrets())
-
-
-def _is_filtered(failed: Failed) -> bool:
-    return failed.status == 400 and "content" in f"{failed.code} {failed.reason}" and "filter" in failed.reason.lower()
 
 
 def _chained(ahead: list[Pending], source: Iterable[Pending]) -> Iterable[Pending]:

@@ -128,12 +128,13 @@ class Engine:
         start, left, right, end = (draw.integers(0, top, size).tolist() for size in (19, 23, 30, 11))
         sequences = [start + left, start + right, start + left + end, right, left + end]
         padded = self._all(sequences)
-        usual = self.model.config._attn_implementation
+        usual, packed_dtype = self.model.config._attn_implementation, next(self.model.parameters()).dtype
         try:
             self.model.set_attn_implementation(NAME)
             self.packed = True
             packed = self._all(sequences)
-            good = bool((packed - padded).abs().mean() < 0.02 * padded.std() + 1e-6)
+            noise = 1e-3 if packed_dtype == torch.float32 else 0.15  # two right ways in bfloat16 differ by 0.03 to 0.07
+            good = bool((packed - padded).abs().mean() < noise * padded.std())
         except Exception:  # a model's own code may fail in any way when its attention is replaced
             good = False
         finally:
