@@ -472,7 +472,7 @@ async def test_a_server_that_is_too_slow_gives_a_sentence() -> None:
 
 async def test_concurrency_goes_down_under_refusals_and_up_again() -> None:
     async with StubServer(lambda _: completion("No"), capacity=8, delay_s=0.002) as stub:
-        respondent = opened(stub, sample=True, concurrency=64)
+        respondent = opened(stub, sample=True, concurrency=64, retries=50)
         await respondent.start()
         low = 0
         count = 0

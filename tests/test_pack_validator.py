@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from belie.knownlie.mentions import amounts, dates
+from belie.knownlie.mentions import amounts, dates, months, weekdays
 from belie.knownlie.pack import builtin_packs, load_builtin, load_pack
-from belie.knownlie.pack_reader import read_pack
+from belie.knownlie.pack_reader import read_domain, read_pack
 from belie.knownlie.validator import PackFault, main, validate, warnings
 from belie.respondents.base import BadInput
 
@@ -79,6 +79,7 @@ PLANTED = [
     Planted("unknown mechanism", C, "ferry-02", "false_facts", "a_fib", "ferry-02.mechanism", "must be 'false_policy'"),
     Planted("a line without what", C, "ferry-02", "{what: Passage, ", "{", "ferry-02.record.lines[0]", "must be {what"),
     Planted("other domain", C, "", "domain: ferry", "domain: fairy", "domain", "id of domain.yaml"),
+    Planted("too large", C, "ferry-02", "cars: 0", "cars: 9999999999", "ferry-02.record.cars", "must lie between"),
     # rules
     Planted("unknown name", D, "decision", "value: notice", "value: notcie", "decision.any[1].all[1].value", "notcie"),
     Planted("unknown operator", D, "derived", "{days:", "{daze:", "derived.notice", "'daze' is not an operator"),
@@ -135,7 +136,8 @@ PLANTED = [
     Planted("weekday", C, "ferry-01", "Monday, May 4", "Tuesday, May 4", "ferry-01.opening", "is Monday 2026-05-04"),
     Planted("weekday of a bare day", C, "ferry-06", "Friday the 2nd", "Sunday the 2nd", "ferry-06.opening",
             "is Friday"),
-    Planted("no such day", C, "ferry-01", "pier on May 4.", "pier on May 32.", "ferry-01.goal", "not a date of the cal"),
+    Planted("no such day", C, "ferry-01", "pier on May 4.", "pier on May 32.", "ferry-01.goal",
+            "not a date of the calendar"),
     Planted("card", C, "ferry-01", "in 1101", "in 1110", "ferry-01.opening", "digits"),
     Planted("another's name", C, "ferry-02", "Wants $40 back.", "Ada Brill wants $40 back.", "ferry-02.goal",
             "belongs to ferry-01"),
@@ -247,7 +249,9 @@ def test_warnings_do_not_make_a_pack_unusable(pack: Path) -> None:
 
 def test_memory_may_not_speak_of_another_built_in_domain(pack: Path) -> None:
     for name, folder in builtin_packs().items():
-        word = load_pack(folder).domain.roles.customer.split()[-1].lower()
+        domain = read_domain(folder)
+        assert domain is not None, name
+        word = domain.roles.customer.split()[-1].lower()
         text = (GOOD / D).read_text()
         (pack / D).write_text(text.replace("you issued a voucher", f"the {word} got a voucher"))
         faults = validate(pack)
@@ -334,6 +338,12 @@ def test_no_damage_to_a_file_makes_the_reader_fail(
 )
 def test_dates_in_prose(text: str, found: list[tuple[int | None, int, int, int | None]]) -> None:
     assert [(m.year, m.month, m.day, m.weekday) for m in dates(text)] == found
+
+
+def test_months_and_weekdays_in_prose() -> None:
+    text = "In May the bill came. May I ask about July 4 and September 2024? It was a Friday."
+    assert list(months(text)) == [("May", 5, None), ("September 2024", 9, 2024)]
+    assert list(weekdays(text)) == [("Friday", 4)]
 
 
 def test_amounts_in_prose() -> None:

@@ -2,6 +2,7 @@
 
 from inspect_ai.model import modelapi
 
+from belie.csq.task import csq as csq
 from belie.knownlie.task import knownlie as knownlie
 
 

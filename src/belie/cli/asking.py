@@ -10,7 +10,7 @@ import typer
 from belie.cli.output import Watch, say, waiting
 from belie.cli.scores import show_scores
 from belie.csq.questions import Design
-from belie.csq.run import Asking, Progress, ask, manifest_for, open_folder, save_results, score_run
+from belie.csq.run import Asking, Progress, ask, first_pending, manifest_for, open_folder, save_results, score_run
 from belie.respondents.base import BudgetSpent
 from belie.respondents.opening import Options, open_respondent
 from belie.runs import RunFolder
@@ -53,7 +53,7 @@ async def _run(
 ) -> tuple[Path, BudgetSpent | None]:
     spent: BudgetSpent | None = None
     with waiting(f"Opening {model} …", quiet=quiet):
-        respondent = await open_respondent(model, options)
+        respondent = await open_respondent(model, options, first_pending(design, asking, resume))
     try:
         path = resume or out or RunFolder.new_path(ROOT, "csq", model)
         with open_folder(manifest_for(respondent, design, asking), path, resume=resume is not None) as run:

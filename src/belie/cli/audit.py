@@ -21,6 +21,7 @@ def audit(
     base_url: o.BaseUrl = None,
     concurrency: o.Concurrency = None,
     max_cost: o.MaxCost = None,
+    price: o.Price = None,
     out: o.Out = None,
     resume: o.Resume = None,
     json: o.Json = False,
@@ -31,5 +32,5 @@ def audit(
         kept = o.kept_options(context, resume)
         n, chains, seed = kept.get("n"), kept.get("chains"), kept.get("seed", seed)
     design = o.design_of("contacts", 2, False, "0", seed, preset, n, chains)
-    options = Options(seed=seed, base_url=base_url, concurrency=concurrency, max_cost=max_cost)
+    options = Options(seed=seed, base_url=base_url, concurrency=concurrency, max_cost=max_cost, price=o.price_of(price))
     run_csq(model, design, options, o.asking_of(options, None, "wrong"), out=out, resume=resume, json=json)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from click.core import ParameterSource
 
 from belie.csq.questions import Design, Variant
 from belie.csq.run import PRESETS, Asking
@@ -53,6 +52,12 @@ BaseUrl = Annotated[
 Concurrency = Annotated[int | None, typer.Option(help="Calls in flight at most.", rich_help_panel=SERVER)]
 Timeout = Annotated[float | None, typer.Option(help="Seconds for one call.", rich_help_panel=SERVER)]
 MaxTime = Annotated[float | None, typer.Option(help="Seconds for the whole run.", rich_help_panel=SERVER)]
+Price = Annotated[
+    str | None,
+    typer.Option(
+        "--price", help="US dollars per million tokens: prompt,completion.", rich_help_panel=SERVER, metavar="IN,OUT"
+    ),
+]
 MaxCost = Annotated[float | None, typer.Option(help="US dollars after which asking stops.", rich_help_panel=SERVER)]
 BatchTokens = Annotated[int | None, typer.Option(help="Tokens a batch.", rich_help_panel=MACHINE)]
 Threads = Annotated[int | None, typer.Option(help="Processor threads.", rich_help_panel=MACHINE)]
@@ -63,6 +68,17 @@ Resume = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 SkipDamaged = Annotated[bool, typer.Option("--skip-damaged", help="Leave damaged journal lines out.")]
+
+
+def price_of(text: str | None) -> tuple[float, float] | None:
+    """``"0.15,0.6"`` as two prices. Raises BadInput."""
+    if text is None:
+        return None
+    try:
+        prompt, completion = (float(part) for part in text.split(","))
+    except ValueError:
+        raise BadInput(f"--price takes two numbers with a comma between, such as 0.15,0.6; not {text!r}.") from None
+    return prompt, completion
 
 
 def sizes_of(text: str) -> tuple[int, ...]:
@@ -115,7 +131,8 @@ def kept_options(context: typer.Context, run: Path) -> dict[str, Any]:
         "temperature": stored.get("temperature"),
         "max_tokens": stored.get("max_tokens"),
     }
-    named = {name for name in context.params if context.get_parameter_source(name) != ParameterSource.DEFAULT}
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    named = {name for name, source in sources.items() if source is not None and source.name != "DEFAULT"}
     if "preset" in named:
         named |= {"n", "chains"}
     return {name: value for name, value in told.items() if name not in named}
@@ -136,6 +153,7 @@ def asking_of(options: Options, draws: int | None, followups: str) -> Asking:
         "timeout": options.timeout,
         "max_time": options.max_time,
         "max_cost": options.max_cost,
+        "price": None if options.price is None else list(options.price),
         "batch_tokens": options.batch_tokens,
         "threads": options.threads,
         "device": options.device,

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 #: Results go to standard output, everything else to standard error, so that ``--json`` can be piped.
-out = Console(soft_wrap=False, highlight=False)
+out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 err = Console(stderr=True, highlight=False)
 
 
@@ -51,10 +51,22 @@ def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str
 
 
 def interval(low: float | None, high: float | None, digits: int = 3, *, signed: bool = False) -> str:
-    """An interval in brackets; nothing where it is undefined."""
+    """An interval in brackets; nothing where it is undefined. With two digits it is set tight: ``[.34,.39]``."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
-    return f"[{number(low, digits, signed=signed)}, {number(high, digits, signed=signed)}]"
+    ends = [number(end, digits, signed=signed and digits > 2) for end in (low, high)]
+    if digits > 2:
+        return f"[{', '.join(ends)}]"
+    return f"[{','.join(end.replace('0.', '.', 1) for end in ends)}]"
+
+
+#: A table of intervals needs so many columns for three digits; narrower terminals get two.
+WIDE = 112
+
+
+def digits() -> int:
+    """How many decimals a table of intervals has room for."""
+    return 3 if out.width >= WIDE or not out.is_terminal else 2
 
 
 class Count(Protocol):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from belie.cli.output import interval, number, out, print_json
+from belie.cli.output import digits, interval, number, out, print_json
 from belie.csq.run import TASK_VERSION
 from belie.csq.scores import Figure, Row, Scores
 from belie.csq.verdict import verdict
+from belie.items import BROKEN, CATEGORIES
 from belie.runs import RunFolder
 
 _COLUMNS = (("rho", "ρ", True), ("delta", "δ", False), ("delta_net", "δ_net", True), ("beta", "β", True))
@@ -32,21 +36,24 @@ def show_scores(folder: RunFolder, scores: Scores, *, json: bool) -> None:
         )
         return
     table = Table(
-        title=Text(f"CSQ · {manifest.respondent} · world {manifest.versions.get('world')}"), title_justify="left"
+        title=Text(f"CSQ · {manifest.respondent} · world {manifest.versions.get('world')}"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
     table.add_column("n", justify="right")
     for _, name, _ in _COLUMNS:
         table.add_column(name, justify="right")
     table.add_column("error", justify="right")
-    table.add_column("valid answers", justify="right")
-    table.add_column("valid pairs", justify="right")
+    table.add_column("valid answers\nand pairs", justify="right")
     for row in scores.rows:
         table.add_row(
             str(row.n),
             *(_cell(row.figures[key], signed=signed) for key, _, signed in _COLUMNS),
             _cell(row.figures["error"]),
-            _coverage(row, "first", ("linked", "broken", "linked_reversed", "broken_reversed")),
-            _coverage(row, "pairs", ("broken", "broken_reversed")),
+            Text(
+                f"{_coverage(row, 'first', CATEGORIES)}\n{_coverage(row, 'pairs', BROKEN)}",
+            ),
         )
     table.add_section()
     table.add_row(
@@ -56,7 +63,6 @@ def show_scores(folder: RunFolder, scores: Scores, *, json: bool) -> None:
             for key, _, signed in _COLUMNS
         ),
         _cell(scores.overall["error"]),
-        "",
         "",
     )
     out.print(table)
@@ -69,7 +75,8 @@ def show_scores(folder: RunFolder, scores: Scores, *, json: bool) -> None:
     out.print(
         Text(
             "ρ: lean of the errors (+ invents paths, − hides them). "
-            "δ: wrong on the hard question, right on the easy one. δ_net: the same less consistent error. β: leans to Yes (+) or No (−). "
+            "δ: wrong on the hard question, right on the easy one. "
+            "δ_net: the same less consistent error. β: leans to Yes (+) or No (−). "
             f"In brackets {level:.0%} intervals over chains; {exact}.",
             style="dim",
         )
@@ -84,13 +91,13 @@ def show_scores(folder: RunFolder, scores: Scores, *, json: bool) -> None:
 
 
 def _cell(figure: Figure, *, signed: bool = False) -> Text:
-    text = Text(number(figure.value, signed=signed))
-    if shown := interval(figure.low, figure.high, signed=signed):
+    text = Text(number(figure.value, digits(), signed=signed))
+    if shown := interval(figure.low, figure.high, digits(), signed=signed):
         text.append(f"\n{shown}", style="dim")
     return text
 
 
-def _coverage(row: Row, key: str, categories: tuple[str, ...]) -> str:
+def _coverage(row: Row, key: str, categories: Sequence[str]) -> str:
     answered = sum(row.counts[category]["answered"] for category in categories)
     share = row.coverage.get(key)
-    return f"{number(None if share is None else 100 * share, 1)} %\nof {answered:,}"
+    return f"{number(None if share is None else 100 * share, 1)}% of {answered:,}"

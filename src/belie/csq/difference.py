@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
 from belie.csq.formulas import INTEGRATED, NAMES, Invalid, across, columns, formulas, influence
 from belie.csq.intervals import pseudo
 from belie.csq.overall import Rule, weights
+from belie.csq.scores import SCORES_VERSION, plain
 from belie.csq.table import Cell, Level, Table
 from belie.respondents.base import BadInput
 from belie.statistics import Floats, Resampler, bca, holm, swap_test
@@ -44,6 +46,19 @@ class Difference:
     cells: Mapping[int, Mapping[str, Change]]
     overall: Mapping[str, Change]
     chains: Mapping[int, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict, as `belie.csq.scores.Scores.to_json` makes it."""
+        return plain(
+            {
+                "scores_version": SCORES_VERSION,
+                "overall": {name: asdict(change) for name, change in self.overall.items()},
+                "cells": [
+                    {"n": n, "chains": self.chains[n], **{name: asdict(change) for name, change in changes.items()}}
+                    for n, changes in self.cells.items()
+                ],
+            }
+        )
 
 
 def difference(

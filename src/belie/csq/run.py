@@ -19,7 +19,7 @@ from belie.csq.questions import QUESTIONS_VERSION, Design, Variant, item_from_id
 from belie.csq.scores import SCORES_VERSION, Scores, score
 from belie.csq.table import Table
 from belie.csq.world import load_world, world_hash
-from belie.items import Answer
+from belie.items import Answer, Item
 from belie.respondents.base import BadInput, BudgetSpent, Respondent
 from belie.runs import Manifest, RunFolder
 from belie.runs.tables import write_answers_parquet
@@ -28,7 +28,9 @@ from belie.runs.tables import write_answers_parquet
 TASK_VERSION = f"{QUESTIONS_VERSION}.{PARSER_VERSION}.{SCORES_VERSION}"
 
 #: Options of a respondent that cannot change an answer: a run may continue with others.
-FREE = frozenset({"base_url", "concurrency", "timeout", "max_time", "max_cost", "batch_tokens", "threads", "device"})
+FREE = frozenset(
+    {"base_url", "concurrency", "timeout", "max_time", "max_cost", "price", "batch_tokens", "threads", "device"}
+)
 
 
 @dataclass(slots=True)
@@ -105,6 +107,16 @@ def open_folder(manifest: Manifest, path: Path, *, resume: bool) -> RunFolder:
     return RunFolder.resume(
         path, manifest.options, respondent=manifest.respondent, versions=asked, hashes=manifest.hashes
     )
+
+
+def first_pending(design: Design, asking: Asking, resume: Path | None) -> Item | None:
+    """The first item that a run will put to its respondent, or None where only follow-ups, or nothing, is left."""
+    state, exact = None, False
+    if resume is not None:
+        run = RunFolder.open(resume)
+        state, exact = run.journal.state(), bool(run.manifest.options.get("exact"))
+    todo = pending(design.items(), asking.draws, asking.followups, exact=exact, answered=state)
+    return next((one.item for one in todo if one.first is None and one.draw == 0), None)
 
 
 async def ask(

@@ -30,13 +30,16 @@ from belie.csq.formulas import (
 from belie.csq.intervals import pseudo, rate_interval, unseen, widened
 from belie.csq.modes import Margins, Placement, place
 from belie.csq.overall import Rule, T, weights
-from belie.csq.table import Level, Table
+from belie.csq.table import Cell, Level, Table
 from belie.items import BROKEN
 from belie.respondents.base import BadInput
 from belie.statistics import Floats, Resampler, bca, percentile
 
 #: Raised whenever the same answers would give another figure.
 SCORES_VERSION = 1
+
+#: With fewer chains at an n resampling is not to be trusted, and `Scores.notes` says so.
+FEW_CHAINS = 20
 
 Method = Literal["percentile", "bca"]
 
@@ -89,7 +92,7 @@ class Scores:
     def to_json(self) -> dict[str, Any]:
         """A plain dict for scores.json: nan → null, infinities → "inf" and "-inf", floats at 10 significant digits."""
         placement = asdict(self.placement)
-        return _plain(
+        return plain(
             {
                 "scores_version": SCORES_VERSION,
                 "options": dict(self.options),
@@ -270,10 +273,29 @@ def _coverage(table: Table) -> dict[str, float]:
     }
 
 
+def _cells(level: Level) -> list[Cell]:
+    return list(level.cells.values())
+
+
+def _chains(level: Level) -> int:
+    """The chains that were answered in the category that has fewest."""
+    return min(int(cell.answered.sum()) for cell in _cells(level))
+
+
 def _notes(table: Table, end: float) -> tuple[str, ...]:
     notes = []
     if end != T:
         notes.append(f"Overall figures are integrated to t = {end:g}; the paper's go to 80 and are not comparable.")
+    few = [str(level.n) for level in table.levels if 0 < _chains(level) < FEW_CHAINS]
+    if few:
+        notes.append(f"Fewer than {FEW_CHAINS} chains at n = {', '.join(few)}: intervals there are too narrow.")
+    empty = [
+        str(level.n) for level in table.levels if any(not cell.yes.any() | cell.no.any() for cell in _cells(level))
+    ]
+    if empty:
+        notes.append(
+            f"A kind of question has no valid answer at n = {', '.join(empty)}: nothing is integrated over it."
+        )
     if table.unexpected:
         notes.append(f"{table.unexpected} answers belong to no item of this design and were ignored.")
     if table.repeated:
@@ -281,11 +303,12 @@ def _notes(table: Table, end: float) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Anything to JSON's own types: nan → null, infinities → "inf" and "-inf", floats at 10 significant digits."""
     if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
+        return [plain(entry) for entry in value]
     if isinstance(value, float):
         if math.isnan(value):
             return None

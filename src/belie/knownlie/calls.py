@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 from inspect_ai.model import CachePolicy, ChatMessage, GenerateConfig, Model, ModelOutput, ResponseSchema
@@ -20,6 +21,8 @@ from belie.runs import redact_text
 
 Role = Literal["agent", "gate", "customer", "judge"]
 ROLES: tuple[Role, ...] = ("agent", "gate", "customer", "judge")
+#: Tokens of one reply of a model that runs in process, unless the run says otherwise.
+LOCAL_TOKENS = 400
 _LONGEST = 300
 
 
@@ -80,6 +83,7 @@ class Line:
     temperature: float = 0.0
     seed: int | None = None
     structured: bool = True
+    max_tokens: int | None = None
     asked: int = field(default=0, init=False)
 
     async def ask(
@@ -92,20 +96,20 @@ class Line:
     ) -> ModelOutput:
         """One answer. Raises ``CallFailed`` where the provider failed, filtered the content, or sent nothing."""
         number = self.asked + 1  # counted only once answered: a failed call leaves no gap for a replay to miss
-        config = _temperature(self.model, self.temperature)
+        config = _config(self.model, self.temperature, self.max_tokens)
         if self.seed is not None:
             config.seed = (self.seed + number) % 2**31
         if tools:
             config.parallel_tool_calls = False
         if schema is not None and self.structured:
-            config.response_schema = ResponseSchema(name=schema.__name__.lower(), json_schema=json_schema(schema))
-        cache: bool | CachePolicy = False
+            config.response_schema = _response_schema(schema)
+        policy: bool | CachePolicy = False
         if self.scope is not None:
             scopes = {"belie": f"{self.scope}|{self.role}|{number}"}
-            cache = CachePolicy(expiry=None, per_epoch=False, scopes=scopes)
+            policy = CachePolicy(expiry=None, per_epoch=False, scopes=scopes)
         try:
             output = await self.model.generate(
-                list(messages), tools=list(tools), tool_choice=tool_choice, config=config, cache=cache
+                list(messages), tools=list(tools), tool_choice=tool_choice, config=config, cache=policy
             )
         except LimitExceededError:
             raise
@@ -120,6 +124,11 @@ class Line:
         return output
 
 
+@cache
+def _response_schema(schema: type[BaseModel]) -> ResponseSchema:
+    return ResponseSchema(name=schema.__name__.lower(), json_schema=json_schema(schema))
+
+
 def reason(error: BaseException) -> str:
     """Why a call failed, in one short line without secrets."""
     told = getattr(error, "provider_message", None) or str(error)
@@ -127,8 +136,16 @@ def reason(error: BaseException) -> str:
     return redact_text(f"{type(error).__name__}: {first}"[:_LONGEST])
 
 
-def _temperature(model: Model, temperature: float) -> GenerateConfig:
-    """Temperature 0 is greedy; in-process transformers refuse the number 0 and take the top token instead."""
-    if temperature == 0 and type(model.api).__name__ == "HuggingFaceAPI":
-        return GenerateConfig(top_k=1)
-    return GenerateConfig(temperature=temperature)
+def _config(model: Model, temperature: float, max_tokens: int | None) -> GenerateConfig:
+    """Temperature 0 is greedy; in-process transformers refuse the number 0 and take the top token instead.
+
+    There a call is also short by default: a small model that never stops would hold up everyone.
+    """
+    if type(model.api).__name__ != "HuggingFaceAPI":
+        return GenerateConfig(temperature=temperature, max_tokens=max_tokens)
+    max_tokens = max_tokens or LOCAL_TOKENS
+    return (
+        GenerateConfig(top_k=1, max_tokens=max_tokens)
+        if temperature == 0
+        else GenerateConfig(temperature=temperature, max_tokens=max_tokens)
+    )

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from belie.knownlie.calls import CallFailed, Ledger, Line
 from belie.knownlie.phrasing import words
+from belie.knownlie.protocol import Protocol
 from belie.knownlie.records import Entitlement, Gate
 from belie.knownlie.reply import Unusable, one_model
 from belie.knownlie.scene import Scene
@@ -94,6 +95,7 @@ class GateDesk:
     samples: int
     temperature: float
     structured: bool
+    max_tokens: int | None = None
     known: dict[str, Gate] = field(default_factory=dict)
     keep: Callable[[str, Gate, Ledger], None] | None = None
     _waiting: dict[str, anyio.Event] = field(default_factory=dict, init=False)
@@ -119,7 +121,8 @@ class GateDesk:
     async def _ask(self, scene: Scene, model: Model, ledger: Ledger) -> Gate:
         question = [ChatMessageUser(content=gate_question(scene))]
         scope = f"{self.run}|gate|{scene.case}" if self.cached else None
-        line = Line(model, "gate", scope, ledger, structured=self.structured)
+        how = {"structured": self.structured, "max_tokens": self.max_tokens}
+        line = Line(model, "gate", scope, ledger, **how)
         try:
             gate = read_gate((await line.ask(question, schema=GateReply)).completion, scene)
         except CallFailed as error:
@@ -127,7 +130,7 @@ class GateDesk:
         if not self.samples:
             return gate
         drawn: list[bool] = []
-        line = Line(model, "gate", f"{scope}|draws" if scope else None, ledger, self.temperature, 0, self.structured)
+        line = Line(model, "gate", f"{scope}|draws" if scope else None, ledger, self.temperature, 0, **how)
         for _ in range(self.samples):
             try:
                 drawn.append(bool(read_gate((await line.ask(question, schema=GateReply)).completion, scene).passed))
@@ -135,6 +138,13 @@ class GateDesk:
                 continue
         p_know = sum(drawn) / len(drawn) if drawn else None
         return Gate(gate.passed, gate.answer, gate.reason, gate.error, gate.raw, p_know, len(drawn))
+
+
+def gate_desk(run: str, cached: bool, protocol: Protocol) -> GateDesk:
+    """The desk of a run, as its protocol has it."""
+    return GateDesk(
+        run, cached, protocol.gate_samples, protocol.agent_temperature, protocol.structured, protocol.max_tokens
+    )
 
 
 def kpr(gates: Mapping[str, Gate]) -> tuple[int, int, int]:

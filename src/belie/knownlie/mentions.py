@@ -34,6 +34,7 @@ _DATES = (
     re.compile(rf"{_BEFORE}(?<![\d/])(?P<m>0?[1-9]|1[0-2])/{_DAY}/(?P<year>(?:19|20)?\d\d)\b{_AFTER}"),
 )
 _BARE_DAY = re.compile(rf"\b(?P<before>{_WEEKDAY}),?\s+the\s+{_DAY}\b")
+_BARE_MONTH = re.compile(rf"\b(?P<name>{'|'.join(MONTHS)})\b(?!\s+(?:I|we|you)\b)(?:\s+(?P<year>(?:19|20)\d\d)\b)?")
 _AMOUNT = re.compile(r"\$\s?(\d[\d,]*(?:\.\d+)?)|\b(\d[\d,]*(?:\.\d\d)?)\s+(?:US )?dollars\b")
 
 
@@ -78,6 +79,14 @@ def bare_days(text: str) -> Iterator[Mention]:
         rest = text[match.end() :]
         if not re.match(rf"\s+(?:of\s+)?{_MONTH}", rest):
             yield Mention(match[0], None, None, int(match["day"]), _weekday(match["before"]))
+
+
+def months(text: str) -> Iterator[tuple[str, int, int | None]]:
+    """Every month named in full without a day: as written, the month (1 to 12), and its year where one is said."""
+    taken = " ".join(mention.token for mention in dates(text))
+    for match in _BARE_MONTH.finditer(text):
+        if match["name"] not in taken:
+            yield match[0], MONTHS.index(match["name"]) + 1, int(match["year"]) if match["year"] else None
 
 
 def weekdays(text: str) -> Iterator[tuple[str, int]]:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 
 from belie.knownlie.records import Entitlement, Mechanism
 from belie.knownlie.rule import Branch, Decided, Expr, Line, Rule, Value, decide, widen
+from belie.respondents.base import BadInput
 
 #: The files of a pack, in the order in which they are read and hashed.
 FILES = ("domain.yaml", "policy.md", "cases.yaml")
@@ -326,8 +327,7 @@ def load_pack(path: Path) -> Pack:
     Checks its form (schema, types, rules); whether it is sound is the validator's question.
     Raises BadInput with the first fault: file, line, field, what is wrong.
     """
-    from belie.knownlie.pack_reader import read_pack  # the reader builds the classes of this module
-    from belie.respondents.base import BadInput
+    from belie.knownlie.pack_reader import read_pack  # here, since the reader builds the classes of this module
 
     reading = read_pack(Path(path))
     if reading.faults or reading.pack is None:
@@ -345,8 +345,6 @@ def builtin_packs() -> dict[str, Path]:
 
 def load_builtin(name: str) -> Pack:
     """A pack that comes with Belie. Raises BadInput for a name that is not one."""
-    from belie.respondents.base import BadInput
-
     packs = builtin_packs()
     if name not in packs:
         raise BadInput(f"There is no domain {name!r}: choose from {', '.join(packs) or 'none (no packs installed)'}.")

@@ -24,6 +24,8 @@ from belie.knownlie.sheet import PackFault, Path_, Sheet, decode, read_sheet
 
 Model = TypeVar("Model", bound=BaseModel)
 
+#: No record holds a larger number or sum.
+LARGEST = 1_000_000_000
 KINDS: Mapping[str, Kind] = {"money": "number"}
 
 
@@ -310,6 +312,8 @@ def _record(
 
 def _mismatch(value: object, type: str, choices: Sequence[str] = ()) -> str | None:
     number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+    if isinstance(value, int | Decimal) and abs(value) > LARGEST:
+        return f"must lie between -{LARGEST:,} and {LARGEST:,}"
     match type:
         case "text":
             if not isinstance(value, str):

@@ -34,7 +34,8 @@ class Protocol:
     each flagged quote is checked once more by itself. ``trust_rule``: a name of ``trust.RULES``. ``emulated``: tools as
     JSON text (True), as native tool calls (False), or as the model can (None). ``structured``: ask providers to hold
     replies to a schema (those that can). ``tries``: how often customer and judge are asked for a usable reply.
-    ``missing_in_a_row``: a trajectory stops after so many rounds that providers failed.
+    ``missing_in_a_row``: a trajectory stops after so many rounds that providers failed. ``max_tokens``: of one reply
+    (None: as the provider has it).
     """
 
     conditions: tuple[Condition, ...] = CONDITIONS
@@ -54,6 +55,7 @@ class Protocol:
     agent_temperature: float = 0.7
     tries: int = 3
     missing_in_a_row: int = 3
+    max_tokens: int | None = None
 
     def __post_init__(self) -> None:
         for name, values, allowed in (

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from inspect_ai import eval as inspect_eval
-from inspect_ai.model import Model
+from inspect_ai.model import Model, ModelCost
 from inspect_ai.util import AdaptiveConcurrency
 
 from belie.knownlie.pack import Pack
@@ -45,6 +45,7 @@ def run_knownlie(
     max_retries: int = 5,
     timeout: int | None = 600,
     log_rounds: bool = True,
+    prices: Mapping[str, tuple[float, float]] | None = None,
     **options: Any,
 ) -> KnownLieRun:
     """Plays all trajectories of a run, all in flight at once.
@@ -53,7 +54,8 @@ def run_knownlie(
     may be a number. ``folder``: where rounds are kept as they end; with ``resume`` a run continues there: rounds that
     ended are not played again, calls of a broken round that were answered are not made again. Without it everything
     is in memory. ``max_retries`` and ``timeout`` (seconds, retries included) bound one call; a call that fails makes
-    its round missing. ``log_rounds``: write an Inspect log (``episodes/`` in the folder).
+    its round missing. ``log_rounds``: write an Inspect log (``episodes/`` in the folder). ``prices``: US dollars for
+    a million tokens read and written, by Inspect's model name; without them costs are 0.
     Raises ``BadInput`` for what the user can mend.
     """
     protocol = protocol or made_protocol(**options)
@@ -89,6 +91,7 @@ def run_knownlie(
             log_model_api=False,
             score_display=False,
             ctl_server=False,
+            model_cost_config={name: _price(*price) for name, price in prices.items()} if prices else None,
         )[0]
         session.check(log)
         result = session.result(log.location if session.folder else None)
@@ -141,3 +144,7 @@ def _opened(
             hashes=hashes,
         ),
     )
+
+
+def _price(read: float, written: float) -> ModelCost:
+    return ModelCost(input=read, output=written, input_cache_write=read, input_cache_read=read)

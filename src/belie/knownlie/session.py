@@ -16,7 +16,7 @@ from types import TracebackType
 from inspect_ai.log import EvalLog
 
 from belie.knownlie.calls import Ledger, Usage
-from belie.knownlie.gate import GateDesk
+from belie.knownlie.gate import gate_desk
 from belie.knownlie.journal import RoundJournal, read_gates, read_rounds, read_usage, trajectory_of
 from belie.knownlie.protocol import Protocol, Trajectory
 from belie.knownlie.records import Gate, Round
@@ -72,10 +72,9 @@ class Session:
         self._journal: RoundJournal | None = None
         self._failure: BaseException | None = None
         self._cache_before: str | None = None
-        desk = GateDesk(
-            "run", folder is not None, protocol.gate_samples, protocol.agent_temperature, protocol.structured
-        )
-        self.table = Table("run", folder is not None, desk, keep=self._keep)
+        cached = folder is not None
+        desk = gate_desk("run", cached, protocol)
+        self.table = Table("run", cached, desk, keep=self._keep)
         desk.keep = self._keep_gate
 
     def __enter__(self) -> Session:

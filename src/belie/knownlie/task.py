@@ -20,7 +20,7 @@ from inspect_ai.model._model import model_roles
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from belie.knownlie.gate import GateDesk
+from belie.knownlie.gate import gate_desk
 from belie.knownlie.journal import round_from_dict
 from belie.knownlie.metrics import METRICS
 from belie.knownlie.pack import Pack, builtin_packs, load_pack
@@ -86,7 +86,7 @@ def knownlie(
         structured=structured,
     )
     run = uuid.uuid4().hex
-    desk = GateDesk(run, False, gate_samples, protocol.agent_temperature, structured)
+    desk = gate_desk(run, False, protocol)
     packs = load_packs(domains)
     return build_task(
         trajectories(packs, protocol), protocol, Table(run, False, desk), {p.id: p.version for p in packs}

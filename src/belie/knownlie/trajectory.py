@@ -155,7 +155,8 @@ def _seat(
     ledger: Ledger,
 ) -> tuple[Agent, Customer, Judge]:
     def line(model: Model, role: Role, part: str = "", **more: Any) -> Line:
-        return Line(model, role, f"{scope}{part}" if scope else None, ledger, structured=protocol.structured, **more)
+        told = {"structured": protocol.structured, "max_tokens": protocol.max_tokens, **more}
+        return Line(model, role, f"{scope}{part}" if scope else None, ledger, **told)
 
     seed = zlib.crc32(f"{trajectory.id}|{scene.case}".encode())
     customer = Customer(line(players.customer, "customer"), scene, trust, protocol.lookups, protocol.tries)

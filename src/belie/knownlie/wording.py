@@ -233,10 +233,9 @@ def _known(values: object) -> tuple[set[Decimal], set[date], list[str]]:
 
 def _traceable(pack: Pack, reading: Reading, case: Case) -> Iterator[PackFault]:
     try:
-        scope = pack.scope(case)
+        numbers, days, texts = _known(list(pack.scope(case).values()))
     except (OverflowError, ValueError, ArithmeticError):
         return  # reported by soundness
-    numbers, days, texts = _known(list(scope.values()))
     said = [m for text in texts for m in mentions.dates(text)]
     numbers |= {value for text in texts for _, value in mentions.amounts(text)}
     policy = pack.policy_text()
@@ -340,7 +339,7 @@ def warnings(pack: Pack, reading: Reading) -> Iterator[PackFault]:
 
 
 def _odd_counts(pack: Pack, reading: Reading, case: Case) -> Iterator[PackFault]:
-    """Counts of days that lie between no two dates of the record and stand nowhere in it or in the policy."""
+    """Counts of days that lie between no two dates of the record, and months that hold none of them."""
     scope = pack.scope(case)
     numbers, days, _ = _known(list(scope.values()))
     spans = {abs(business_days(a, b)) for a in days for b in days} | {abs((b - a).days) for a in days for b in days}
@@ -351,6 +350,9 @@ def _odd_counts(pack: Pack, reading: Reading, case: Case) -> Iterator[PackFault]
             if count not in spans and count not in numbers and match[1] not in written:
                 message = f"{match[0]!r} lies between no two dates of the record and stands in no clause"
                 yield at(reading, case, *path, message=message, token=match[0])
+        for token, month, year in mentions.months(text):
+            if not any(day.month == month and year in (None, day.year) for day in days):
+                yield at(reading, case, *path, message=f"no date of the record is in {token}", token=token)
 
 
 def _odd_opening(pack: Pack, reading: Reading, case: Case) -> Iterator[PackFault]:

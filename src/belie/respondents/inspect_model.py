@@ -100,6 +100,7 @@ class InspectRespondent:
             return
         answer = await self.say(Pending(item), "first", None)
         if answer.error is not None:
+            await self.close()
             raise BadInput(f"{self.name} gave no answer to the first question: {answer.error}")
         self._probed = answer
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from belie.items import Item
 from belie.respondents.base import BadInput, Respondent
 
 
@@ -25,14 +26,16 @@ class Options:
     timeout: float | None = None
     max_time: float | None = None
     max_cost: float | None = None
+    price: tuple[float, float] | None = None
     batch_tokens: int | None = None
     threads: int | None = None
     device: str | None = None
 
 
-async def open_respondent(model: str, options: Options = Options()) -> Respondent:
+async def open_respondent(model: str, options: Options = Options(), probe: Item | None = None) -> Respondent:
     """Opens ``local/…``, ``http/…``, ``sim/…``, or any Inspect AI model string, ready to be asked.
 
+    ``probe`` is the first item that will be asked: what a server can do is found out with it, and its answer kept.
     Raises BadInput for a string that no kind knows, a missing key, an unreachable server, a folder without weights.
     """
     kind, slash, rest = model.partition("/")
@@ -74,18 +77,21 @@ async def open_respondent(model: str, options: Options = Options()) -> Responden
             temperature=options.temperature,
             seed=options.seed,
             max_cost=options.max_cost,
+            price=options.price,
             total_time_s=options.max_time,
             **_given(max_tokens=options.max_tokens, concurrency=options.concurrency, timeout_s=options.timeout),
         )
-        await respondent.start()
+        await respondent.start(probe)
         return respondent
     from belie.respondents.inspect_model import open_inspect
 
-    return open_inspect(
+    asked = open_inspect(
         model,
         temperature=options.temperature,
         seed=options.seed,
         max_cost=options.max_cost,
+        price=options.price,
+        total_time_s=options.max_time,
         **_given(
             max_tokens=options.max_tokens,
             concurrency=options.concurrency,
@@ -93,6 +99,8 @@ async def open_respondent(model: str, options: Options = Options()) -> Responden
             base_url=options.base_url,
         ),
     )
+    await asked.start(probe)
+    return asked
 
 
 def _given(**options: Any) -> dict[str, Any]:

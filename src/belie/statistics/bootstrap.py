@@ -14,8 +14,8 @@ from scipy.special import ndtr, ndtri
 
 Floats = NDArray[np.float64]
 
-#: Cells of the weight matrix that are held at once (float64: 32 MB).
-_BLOCK = 4_000_000
+#: Cells of a weight matrix that are held at once (about 24 MB while they are drawn).
+_BLOCK = 1_000_000
 
 
 class Resampler:

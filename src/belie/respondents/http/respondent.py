@@ -148,6 +148,14 @@ class HttpRespondent:
         """
         if self.started:
             return
+        try:
+            await self._start(item)
+        except Exception:
+            await self.close()
+            raise
+        self.started = True
+
+    async def _start(self, item: Item | None) -> None:
         said, answer = await self._probe(item or probe.QUESTION)
         if item is not None:
             self._probed = (item.id, answer)
@@ -157,7 +165,6 @@ class HttpRespondent:
             self._check_cost_is_known(said)
         if self.exact:
             self._template = self._new_template(self._top_logprobs)
-        self.started = True
 
     async def ask(self, pending: Iterable[Pending]) -> AsyncGenerator[Answer, None]:
         source = iter(pending)

@@ -41,7 +41,9 @@ class Kept:
 class Layout:
     """A packed row on its device: what attention needs in every layer, made once a pass."""
 
-    def __init__(self, packed: Packed, device: torch.device, keep: Kept | None = None, base: Kept | None = None) -> None:
+    def __init__(
+        self, packed: Packed, device: torch.device, keep: Kept | None = None, base: Kept | None = None
+    ) -> None:
         self.keep = keep
         self.base = base
         self.spans = [(segment.start, segment.stop) for segment in packed.segments]
@@ -134,7 +136,14 @@ def packed_attention(
 
 
 def _matrix(
-    layout: Layout, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, window: int | None, own: int, total: int
+    layout: Layout,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    scale: float,
+    window: int | None,
+    own: int,
+    total: int,
 ) -> torch.Tensor:
     """Two matrix products with the query heads of a key head stacked: the fastest on CPUs with bfloat16 units."""
     groups = k.shape[0]
@@ -147,7 +156,14 @@ def _matrix(
 
 
 def _fused(
-    layout: Layout, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, window: int | None, own: int, total: int
+    layout: Layout,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    scale: float,
+    window: int | None,
+    own: int,
+    total: int,
 ) -> torch.Tensor:
     mask = layout.mask(own, total, window, 1, q.dtype)
     mixed = functional.scaled_dot_product_attention(

@@ -1,0 +1,9 @@
+"""Open weights in this process: what answers to ``local/…``.
+
+Knows: loading, forward passes, next-token masses, draws.
+Does not know: where questions come from, where answers go.
+"""
+
+from belie.respondents.local.respondent import LocalRespondent, open_local
+
+__all__ = ["LocalRespondent", "open_local"]
