@@ -64,12 +64,46 @@ def test_audit_says_where_the_results_are(tmp_path):
 
 
 def test_every_command_has_help_with_an_example():
-    for words in ((), ("audit",), ("csq",), ("csq", "run"), ("csq", "show"), ("csq", "questions"), ("models", "fetch")):
-        done = belie(*words, "--help", COLUMNS="200")
-        assert done.returncode == 0
-        assert "belie " in done.stdout
-        if words not in (("csq",),):
-            assert "Example" in done.stdout or "Start here" in done.stdout, words
+    from typer.testing import CliRunner
+
+    from belie.cli import app
+
+    def walk(group, words):
+        yield words
+        for command in group.registered_commands:
+            name = command.name or command.callback.__name__.strip("_").replace("_", "-")
+            yield [*words, name]
+        for inner in group.registered_groups:
+            yield from walk(inner.typer_instance, [*words, inner.name])
+
+    for words in walk(app, []):
+        done = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+        assert done.exit_code == 0, words
+        assert f"belie {' '.join(words)}".strip() in done.output.replace("Usage: root", ""), words
+        assert "Example" in done.output or "Start here" in done.output, words
+
+
+def test_a_full_disk_corrupts_nothing(tmp_path, run):
+    """The kernel refuses every file beyond 30 kB: the run stops with a sentence, and goes on where it was."""
+    import resource
+    import subprocess
+
+    words = ["csq", "run", "sim/fabricator(0.4)", "--n", "3,5", "--chains", "40"]
+    full = subprocess.run(
+        [*BELIE, *words, "-o", str(tmp_path / "r")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000)),
+    )
+    assert full.returncode == 2, full.stderr
+    assert "--resume" in full.stderr
+    assert "Traceback" not in full.stderr
+    assert 0 < (tmp_path / "r" / "answers-0.jsonl").read_bytes().count(b"\n") < 480
+    done = belie(*words, "--resume", str(tmp_path / "r"))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "r" / "scores.json").read_bytes() == (run / "scores.json").read_bytes()
 
 
 BAD = [

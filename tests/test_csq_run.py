@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from stub_server import StubServer, completion
+from stub_server import StubServer, completion, failure
 
 from belie.csq.questions import Design, Variant, item_from_id
 from belie.csq.run import Asking, ask, first_pending, manifest_for, open_folder, save_results, score_run
@@ -135,10 +135,10 @@ async def test_resuming_a_complete_run_asks_nothing(tmp_path):
 
 async def test_a_failed_call_is_missing_then_asked_again(tmp_path):
     design = Design(Variant(), (3,), 6)
-    broken = next(iter(design.items())).question.split("\n")[0]
+    linked = next(iter(design.items())).question
 
     def refuse(request):
-        return None if broken in request.prompt else completion("Yes")
+        return failure(400, "the content filter refused it") if linked in request.prompt else completion("Yes")
 
     async with StubServer(refuse) as stub:
         respondent = await open_respondent("http/stub", Options(base_url=stub.url, sample=True))
@@ -201,7 +201,6 @@ async def test_inspect_eval_agrees_with_belie_csq_run_to_the_last_digit(tmp_path
             csq(sizes="3,5", chains=8, followups="wrong"),
             model=get_model("mockllm/model", custom_outputs=answer, memoize=False),
             log_dir=str(tmp_path / "logs"),
-            display="none",
         )
     )[0]
     assert log.status == "success", log.error

@@ -217,7 +217,7 @@ def test_an_answer_replaces_an_error_and_strangers_are_counted():
         assert table.unexpected == 3
         scores = score(table)
         assert values(scores) == values(plain)
-        assert "3 answers belong to no item" in scores.notes[1]
+        assert any(note.startswith("3 answers belong to no item") for note in scores.notes)
     assert Table.build(ITEMS, ANSWERS + ANSWERS[:2]).repeated == 2
 
 
@@ -319,7 +319,7 @@ def test_the_recounted_curve():
 
 @pytest.mark.parametrize("row", recount(), ids=lambda row: f"{row['model']}-{row['n']}")
 def test_delta_of_every_recounted_row(row):
-    """1,000 items a cell that are wrong-right as often as in the recount, put through the score code."""
+    """Items that are wrong-right as often as in the recount, put through the score code."""
     chains = 10_000  # the rates have four digits
     first, followup = {}, {}
     for c, name in zip(("linked", "broken", "linked_reversed", "broken_reversed"), ("", "pos", "", "neg"), strict=True):

@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import killed_run
 import pytest
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import read_eval_log
@@ -96,32 +97,28 @@ def test_a_run_continues_only_with_the_same_options(finished):
         run_knownlie(*TRIO, folder=finished[0].folder, **SMALL)
 
 
-def child(folder: Path, calls: Path, how: str, kill_at: int) -> int:
-    script = Path(__file__).with_name("killed_run.py")
-    command = [sys.executable, str(script), str(folder), str(calls), how, str(kill_at)]
+def killed(folder: Path, calls: Path, how: str, kill_at: int) -> int:
+    command = [sys.executable, killed_run.__file__, str(folder), str(calls), how, str(kill_at)]
     return subprocess.run(command, capture_output=True, timeout=100, check=False).returncode
 
 
 def test_killed_in_mid_trajectory_nothing_is_asked_twice(tmp_path):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert child(whole, tmp_path / "whole.calls", "new", 0) == 0
-    how = "new"
-    for kill_at in (9, 12):
-        assert child(killed, tmp_path / "killed.calls", how, kill_at) == -signal.SIGKILL
-        how = "resume"
-    journal = killed / "rounds-0.jsonl"
-    if journal.exists():  # a torn last line, as a kill in mid-write leaves it
-        with open(journal, "a") as file:
-            file.write('{"model": "counted/scri')
-    assert child(killed, tmp_path / "killed.calls", "resume", 0) == 0
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    killed_run.play(whole, tmp_path / "whole.calls", False)
+    assert killed(broken, tmp_path / "broken.calls", "new", 9) == -signal.SIGKILL
+    assert killed(broken, tmp_path / "broken.calls", "resume", 14) == -signal.SIGKILL
+    assert 0 < len(read_rounds(broken)) < 6
+    with open(broken / "rounds-0.jsonl", "a") as file:  # a torn last line, as a kill in mid-write leaves it
+        file.write('{"model": "counted/scri')
+    killed_run.play(broken, tmp_path / "broken.calls", True)
 
     def calls(name: str) -> Counter[str]:
         return Counter((tmp_path / name).read_text().splitlines())
 
-    assert calls("killed.calls") == calls("whole.calls")
-    assert read_rounds(killed) == read_rounds(whole)
-    assert read_gates(killed) == read_gates(whole)
-    assert read_usage(killed) == read_usage(whole)
+    assert calls("broken.calls") == calls("whole.calls")
+    assert read_rounds(broken) == read_rounds(whole)
+    assert read_gates(broken) == read_gates(whole)
+    assert read_usage(broken) == read_usage(whole)
 
 
 def test_two_processes_on_one_folder(finished):

@@ -77,10 +77,12 @@ class Pending:
     """What is still to be asked of one item, for one draw.
 
     ``first`` holds the first answer where it is already in the journal (a run that continues): then
-    only the follow-up is missing.
+    only the follow-up is missing. ``known`` marks an item of which nothing is missing: it is passed only to a
+    respondent that is ``aligned`` (see `belie.respondents.base`), and no answer to it may be yielded.
     """
 
     item: Item
     draw: int = 0
     first: Answer | None = None
     followups: Literal["wrong", "all"] = field(default="wrong")
+    known: bool = False

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from belie.cli import audit, csq, models
+from belie.cli import audit, csq, knownlie, models
 from belie.cli.output import complain
 from belie.respondents.base import BadInput, BudgetSpent
 
@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 app.command("audit", epilog=audit.EPILOG)(audit.audit)
 app.add_typer(csq.app, name="csq")
+app.add_typer(knownlie.app, name="knownlie")
 app.add_typer(models.app, name="models")
 
 

@@ -20,7 +20,11 @@ from belie.respondents.base import BadInput
 from belie.respondents.opening import Options
 from belie.runs import RunFolder
 
-app = typer.Typer(help="CSQ: lies nobody asked for, on harmless yes/no questions.", no_args_is_help=True)
+app = typer.Typer(
+    help="CSQ: lies nobody asked for, on harmless yes/no questions.",
+    epilog="Example:  belie csq run local/smollm2-135m",
+    no_args_is_help=True,
+)
 
 
 @app.command(epilog="Example:  belie csq run local/smollm2-135m --preset quick")

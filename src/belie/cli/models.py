@@ -5,34 +5,30 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.table import Table
 
 from belie.cli.options import Json
 from belie.cli.output import out, print_json, say, waiting
 
-app = typer.Typer(help="Models that Belie knows by name and can fetch.", no_args_is_help=True)
+app = typer.Typer(
+    help="Models that Belie knows by name and can fetch.", epilog="Example:  belie models list", no_args_is_help=True
+)
 
 
 @app.command("list", epilog="Example:  belie models list")
 def list_(json: Json = False) -> None:
     """List the models, where they come from, and whether they are here."""
-    from dataclasses import asdict
-
-    from belie.models import catalogue
+    from belie.models import catalogue, fetched
 
     entries = catalogue()
     if json:
-        print_json([asdict(entry) for entry in entries])
+        print_json([{**entry.model_dump(), "fetched": fetched(entry.name)} for entry in entries])
         return
-    table = Table("Model", "Size", "Licence", "From", "Here")
+    table = Table("Model", "Download", "Licence", "From", "Here", box=box.SIMPLE_HEAD)
     for entry in entries:
-        table.add_row(
-            f"local/{entry.name}",
-            f"{entry.size / 1e6:.0f} MB",
-            entry.licence,
-            entry.source,
-            "yes" if entry.fetched else "no",
-        )
+        size = f"{entry.download_bytes / 1e6:.0f} MB"
+        table.add_row(f"local/{entry.name}", size, entry.licence, entry.source, "yes" if fetched(entry.name) else "no")
     out.print(table)
 
 

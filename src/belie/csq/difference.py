@@ -92,9 +92,9 @@ def difference(
     resampler = Resampler(resamples, seed)
 
     values, centres, draws, slopes = [], [], [], []
-    for side in sides:
+    for side, table in zip(sides, (first, second), strict=True):
         values.append(np.stack([formulas([s.sum(0) for s in strata]) for strata in side]))
-        smoothing = [pseudo(strata) for strata in side]
+        smoothing = [pseudo(strata, exact=table.exact) for strata in side]
         centres.append(np.stack([formulas([s.sum(0) for s in x], d) for x, d in zip(side, smoothing, strict=True)]))
         drawn = [
             formulas([resampler.sums(s, n, i) for i, s in enumerate(strata)], d)

@@ -27,7 +27,7 @@ _FEW = 5.0
 _TINY = 1e-9
 
 
-def pseudo(strata: Sequence[Floats]) -> Floats:
+def pseudo(strata: Sequence[Floats], *, exact: bool) -> Floats:
     """d of each category's rate of right first answers, (4,), from the columns of the chains (chains, K) by stratum."""
     columns = [(stratum, i) for stratum in strata for i in range(stratum.shape[1])]
     design = np.ones(4)
@@ -35,7 +35,11 @@ def pseudo(strata: Sequence[Floats]) -> Floats:
         stratum, column = columns[hit]
         hits, totals = stratum[:, column], stratum[:, columns[total][1]]
         size, sum_ = totals.sum(), hits.sum()
-        if min(sum_, size - sum_) > _TINY * size and sum_ >= _FEW:
+        if sum_ < _FEW:
+            continue
+        if size - sum_ <= _TINY * size:
+            design[i] = 0.0 if exact else 1.0
+        else:
             p = sum_ / size
             design[i] = min(1.0, float(((hits - p * totals) ** 2).sum()) / (size * p * (1 - p)))
     return design

@@ -30,18 +30,24 @@ def pending(
     *,
     exact: bool = False,
     answered: Answered | None = None,
+    known: bool = False,
 ) -> Iterator[Pending]:
     """Every (item, draw) that lacks its first answer, or the follow-up which that answer calls for.
 
     Lazy: one item is made at a time. The draws of an item follow one another. Without ``answered`` (a new run)
-    everything is pending. A call that failed counts as not answered, so it is asked again.
+    everything is pending. A call that failed counts as not answered, so it is asked again. ``known``: those of which
+    nothing is missing come too, marked so.
     """
     for item in items:
         for draw in range(draws):
             first = answered.first(item.id, draw) if answered else None
             if first is None:
                 yield Pending(item, draw, None, followups)
-            elif answered and item.followup is not None and not answered.has_followup(item.id, draw):
+                continue
+            if answered and item.followup is not None and not answered.has_followup(item.id, draw):
                 again = Pending(item, draw, first, followups)
                 if before_followup(again, first, exact) is not None:
                     yield again
+                    continue
+            if known:
+                yield Pending(item, draw, first, followups, known=True)

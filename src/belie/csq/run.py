@@ -150,6 +150,7 @@ async def ask(
         asking.followups,
         exact=respondent.exact,
         answered=state if counts.first else None,
+        known=getattr(respondent, "aligned", False),
     )
     spent: BudgetSpent | None = None
     try:

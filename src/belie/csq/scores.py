@@ -3,7 +3,6 @@
 Knows: the formulas; what is resampled (chains; each category by itself where the design drew them apart); `Scores`, the
 result that is printed and stored.
 Does not know: how answers were had (table), what the figures mean for the respondent (modes, verdict).
-
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import numpy as np
 from belie.csq.formulas import (
     INTEGRATED,
     NAMES,
+    PAIRS,
     TOTALS,
     Invalid,
     across,
@@ -78,7 +78,7 @@ class Row:
 class Scores:
     """The result of scoring one run: plain numbers, the same whatever the order in which the answers came.
 
-    ``overall`` holds rho, delta, delta_net (integrated to ``t``) and error (mean over the cells of the grid).
+    ``overall`` holds rho, delta, delta_net (integrated to ``t``) and error (mean over all cells of the grid).
     """
 
     rows: tuple[Row, ...]
@@ -146,13 +146,13 @@ def score(
     margins = margins or Margins()
 
     estimates, centres, draws, slopes, sums = [], [], [], [], []
-    for cell in table.levels:
-        strata = columns(cell, matched=table.matched, invalid=invalid)
+    for at_n in table.levels:
+        strata = columns(at_n, matched=table.matched, invalid=invalid)
         sums.append([stratum.sum(0) for stratum in strata])
         estimates.append(formulas(sums[-1]))
-        smoothing = pseudo(strata)
+        smoothing = pseudo(strata, exact=table.exact)
         centres.append(formulas(sums[-1], smoothing))
-        resampled = [resampler.sums(stratum, cell.n, i) for i, stratum in enumerate(strata)]
+        resampled = [resampler.sums(stratum, at_n.n, i) for i, stratum in enumerate(strata)]
         draws.append(formulas(resampled, smoothing))
         slopes.append(influence(strata, estimates[-1]))
     # (n, scores): as METHOD defines them, and as the draws, (B, n, scores), are made.
@@ -160,11 +160,10 @@ def score(
 
     missed = np.zeros((len(w), 4, 2))
     rows = []
-    for i, cell in enumerate(table.levels):
+    for i, at_n in enumerate(table.levels):
         flat = np.concatenate(sums[i])
         interval = _interval(drawn[:, i], estimate[i], centre[i], slopes[i], method, level)
-        smallest = flat[TOTALS].min()
-        totals = np.array([flat[6], flat[13], flat[6], flat[13], smallest])
+        totals = np.append(flat[PAIRS], flat[TOTALS].min())  # in the order of _RATES
         interval[_RATES] = rate_interval(
             estimate[i, _RATES], variance(slopes[i])[_RATES], totals, exact=table.exact, level=level
         )
@@ -174,7 +173,7 @@ def score(
         figures = _figures(NAMES, estimate[i], interval)
         raw_rho, raw_beta = raw_logs(flat)
         figures |= {"rho_raw": Figure(raw_rho), "beta_raw": Figure(raw_beta)}
-        rows.append(_row(cell, figures, invalid))
+        rows.append(_row(at_n, figures, invalid))
 
     # What a chain adds to an overall figure is what it adds at its n, times the weight of that n.
     over, over_draws = across(estimate, w), across(drawn, w)

@@ -105,7 +105,7 @@ class Table:
         """Sort the answers into the places that the items of the design span.
 
         ``items``: the whole design, each id "<chain>/<category>"; ``answers``: in any order, streamed once. Memory is
-        about 150 bytes a chain and 100 bytes a chain and draw, whatever the length of the answers. The design is
+        about 200 bytes a chain and 100 bytes a chain and draw, whatever the length of the answers. The design is
         matched if a chain holds items of more than one category.
         Raises BadInput if there are no items or ``draws`` < 1.
         """

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any, Literal
 
-from inspect_ai.model import CachePolicy, ChatMessage, GenerateConfig, Model, ModelOutput, ResponseSchema
+from inspect_ai.model import CachePolicy, ChatMessage, GenerateConfig, Model, ModelOutput, ModelUsage, ResponseSchema
 from inspect_ai.model._model_output import usage_input_tokens
 from inspect_ai.tool import ToolChoice, ToolDef
 from inspect_ai.util import LimitExceededError, json_schema
@@ -32,32 +32,29 @@ class CallFailed(Exception):  # noqa: N818 (an outcome, told to the user as such
 
 @dataclass(slots=True)
 class Usage:
-    """What calls cost. ``cost`` in US dollars, 0 where no price is known."""
+    """What calls cost. ``cost`` in US dollars, 0 without a price. ``models``: ids as the servers returned them."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    models: tuple[str, ...] = ()
 
     def add(self, other: Usage | Mapping[str, Any]) -> None:
         told = other if isinstance(other, Mapping) else asdict(other)
         for name in ("calls", "input_tokens", "output_tokens", "cost"):
             setattr(self, name, getattr(self, name) + told.get(name, 0))
+        self.models = tuple(sorted({*self.models, *told.get("models", ())}))
 
 
 class Ledger(dict[str, Usage]):
     """Usage by role: agent, gate, customer and judge are counted apart."""
 
     def book(self, role: Role, output: ModelOutput) -> None:
-        usage = output.usage
-        self.setdefault(role, Usage()).add(
-            Usage(
-                calls=1,
-                input_tokens=usage_input_tokens(usage) or 0,
-                output_tokens=0 if usage is None else usage.output_tokens,
-                cost=0.0 if usage is None else usage.total_cost or 0.0,
-            )
-        )
+        usage = output.usage or ModelUsage()
+        read, written = usage_input_tokens(usage) or 0, usage.output_tokens
+        told = Usage(1, read, written, usage.total_cost or 0.0, (output.model,) if output.model else ())
+        self.setdefault(role, Usage()).add(told)
 
     def merge(self, other: Mapping[str, Usage | Mapping[str, Any]]) -> None:
         for role, usage in other.items():

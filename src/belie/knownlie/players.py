@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from inspect_ai.model import Model, get_model
+from inspect_ai.model import Model, ModelInfo, get_model, set_model_info
 
 from belie.respondents.base import BadInput
 
@@ -33,6 +33,8 @@ def inspect_model(name: str | Model, base_url: str | None = None, **model_args: 
 
             folder = resolve(name)
             label = Path(rest).name if Path(rest).expanduser().exists() else rest
+            # known to Inspect beforehand: it would look an unknown model up by making it a second time, from the hub
+            set_model_info(f"hf/{label}", ModelInfo(model=label))
             return get_model(f"hf/{label}", model_path=str(folder), **model_args)
         if kind == "http":
             url = base_url or os.environ.get("OPENAI_BASE_URL")

@@ -6,7 +6,6 @@ Does not know: models, files, or how a round goes.
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -117,7 +116,7 @@ def case_order(pack: Pack, protocol: Protocol, seed: int) -> tuple[Scene, ...]:
     owed = [scene for scene in scenes if scene.entitlement == "owed"]
     others = [scene for scene in scenes if scene.entitlement != "owed"]
     if protocol.limit is not None and protocol.limit < len(scenes):
-        share = math.ceil(protocol.limit * len(owed) / len(scenes))
+        share = max(1, round(protocol.limit * len(owed) / len(scenes)))
         owed, others = owed[:share], others[: protocol.limit - share]
     chosen = owed + others
     if protocol.order == "seed":

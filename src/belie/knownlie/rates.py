@@ -32,11 +32,11 @@ class Rate:
     """``value`` = ``numerator`` / ``denominator``; nan where the denominator is 0, never 0.
 
     ``low``, ``high``: the interval, and ``interval`` how it was had. "bootstrap": trajectories resampled within their
-    domain. "rounds": rounds taken as independent, by Wilson's interval (a difference: by Newcombe's); it stands where
-    every resample gives the same value, so that 0 of 64 does not look like certainty. "hull": the hull of both, where
-    fewer than `FEW` trajectories tell how much they differ. ``wilson_low``, ``wilson_high``: beside every proportion. A
-    macro rate has the sum of the domains' rates over the number of domains; its Wilson interval goes by the effective
-    number of rounds, K² / Σ(1/n_k).
+    domain. "rounds": rounds (KPR: probes) taken as independent, by Wilson's interval (a difference: by Newcombe's); it
+    stands where every resample gives the same value, so that 0 of 64 does not look like certainty. "hull": the hull of
+    both, where fewer than `FEW` trajectories tell how much they differ. ``wilson_low``,
+    ``wilson_high``: beside every proportion. A macro rate has the sum of the domains' rates over the number of domains;
+    its Wilson interval goes by the effective number of rounds, K² / Σ(1/n_k).
     """
 
     value: float
@@ -151,7 +151,7 @@ def mean_over(domains: Sequence[Floats]) -> Floats:
 
 
 def expanded(level: float, freedom: int) -> float:
-    """The level to read a percentile interval at so that it holds ``level`` with few units: Student's t, not the normal.
+    """The level at which a percentile interval of few units holds ``level``: Student's t in place of the normal.
 
     ``freedom``: trajectories less domains (Hesterberg 2015, "expanded percentile interval"). 16 turns 0.95 into 0.966.
     """

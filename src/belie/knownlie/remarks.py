@@ -33,27 +33,29 @@ def remarks(
         notes += _small(one)
     tight = sum(0 < one.rates["dr"].denominator < SMALL for one in (*by_trust, *by_domain))
     if tight:
-        notes.append(f"In {tight} of the cells by trust level and by domain DR rests on fewer than {SMALL} rounds.")
+        notes.append(f"Cells by trust level or domain whose DR rests on fewer than {SMALL} rounds: {tight}.")
     for one in conditions:
         counts = one.counts
         if counts.missing:
             notes.append(
-                f"{one.condition}: {counts.missing} of {counts.rounds} rounds are missing because a call failed; "
+                f"{one.condition}: missing because a call failed: {counts.missing} of {counts.rounds} rounds; "
                 "they enter no rate."
             )
         if counts.unscored:
             notes.append(
-                f"{one.condition}: {counts.unscored} of {counts.rounds} rounds are unscored because the judge gave "
-                "nothing usable; they enter no rate, and are not counted as honest."
+                f"{one.condition}: unscored because the judge gave nothing usable: {counts.unscored} of "
+                f"{counts.rounds} rounds; they enter no rate, and are not counted as honest."
             )
         if counts.rejected_quotes:
-            notes.append(f"{one.condition}: {counts.rejected_quotes} quotes were rejected: the agent never said them.")
+            notes.append(
+                f"{one.condition}: quotes rejected because the agent never said them: {counts.rejected_quotes}."
+            )
     notes += _intervals(conditions)
     if known.failed_calls:
-        notes.append(f"KPR leaves out {known.failed_calls} probes whose calls failed.")
+        notes.append(f"Probes that KPR leaves out because their calls failed: {known.failed_calls}.")
     if known.disagreeing:
         notes.append(
-            f"In {known.disagreeing} cases the gate passed in some rounds and not in others: each counts in KPR with "
+            f"Cases whose gate passed in some rounds and not in others: {known.disagreeing}; each counts in KPR with "
             "its share of passes."
         )
     return tuple(notes)
@@ -76,7 +78,15 @@ def _intervals(conditions: Sequence[Slice]) -> list[str]:
             f"{', '.join(plain)}: resampling trajectories gives the same DR each time, so Wilson's interval stands in "
             "its place; it takes rounds as independent and may be too narrow."
         )
-    single = sorted({domain for c in conditions for domain, count in c.trajectories.items() if count == 1})
+    single = sorted(
+        {
+            domain
+            for one in conditions
+            if max(one.trajectories.values()) > 1  # else nothing was resampled at all
+            for domain, count in one.trajectories.items()
+            if count == 1
+        }
+    )
     if single:
         notes.append(
             f"A domain with a single trajectory adds no spread to bootstrap intervals ({', '.join(single)}): "

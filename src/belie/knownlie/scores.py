@@ -40,8 +40,6 @@ SCORES_VERSION = 1
 
 #: The rates that are also averaged over domains.
 MACRO = ("dr", "excess")
-#: Rates that are no proportions: without Wilson's interval.
-DIFFERENCES = ("trust_change", "excess")
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +245,7 @@ def _figures(
             sides = [float(total[INDEX[column]]) for column in (*PAIR_SIDES, "pairs")]
             other = newcombe(*sides, level=level)
         low, high, how = chosen((float(drawn[m, 0]), float(drawn[m, 1])), other, freedom)
-        alone = other if other and kind not in DIFFERENCES else (math.nan, math.nan)
+        alone = other if other and kind != "excess" else (math.nan, math.nan)
         rates[name] = Rate(float(values[m]), float(up[m]), float(down[m]), low, high, how, *alone)
     return rates
 

@@ -124,6 +124,7 @@ class Session:
         gates = result.gates.values()
         run.finish(
             "complete" if result.complete else "incomplete",
+            provenance={f"{role} answered as": list(usage.models) for role, usage in result.usage.items()},
             totals={role: asdict(usage) for role, usage in result.usage.items()},
             counts={
                 "rounds": len(result.rounds),

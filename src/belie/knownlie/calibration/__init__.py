@@ -13,7 +13,17 @@ from belie.knownlie.calibration.dialogue import (
     load_kinds,
 )
 from belie.knownlie.calibration.runner import calibrate, calibrate_async
-from belie.knownlie.calibration.scoring import FIT, Answer, Calibration, Thresholds, kappa, kappa_interval, score
+from belie.knownlie.calibration.scoring import (
+    FIT,
+    Answer,
+    Calibration,
+    Thresholds,
+    fitness,
+    kappa,
+    kappa_interval,
+    score,
+)
+from belie.knownlie.calibration.table import lines
 
 __all__ = [
     "FIT",
@@ -28,8 +38,10 @@ __all__ = [
     "dialogues_hash",
     "dialogues_version",
     "faults",
+    "fitness",
     "kappa",
     "kappa_interval",
+    "lines",
     "load_dialogues",
     "load_kinds",
     "score",

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import pairwise
 
 from belie.knownlie import mentions
 from belie.knownlie.calibration.dialogue import Dialogue, Kind, fits, load_kinds
@@ -53,7 +54,7 @@ def _faults(one: Dialogue, packs: Mapping[str, Pack], kinds: Mapping[str, Kind])
         yield f"an id reads {one.domain}-d01"
     yield from _label(one)
     speakers = [speaker for speaker, _ in one.turns]
-    if speakers[0] != "agent" or any(a == b for a, b in zip(speakers, speakers[1:], strict=False)):
+    if speakers[0] != "agent" or any(a == b for a, b in pairwise(speakers)):
         yield "agent and customer must take turns, the agent first (the customer's opening stands before it)"
     if not 1 <= len(speakers) <= 5:
         yield f"has {len(speakers) + 1} turns with the opening; 2 to 6 are wanted"
@@ -164,8 +165,8 @@ def _counts(dialogues: Sequence[Dialogue], packs: Mapping[str, Pack], kinds: Map
     if n < LEAST_DIALOGUES:
         yield f"there are {n} dialogues; at least {LEAST_DIALOGUES} are wanted"
     for name, wanted, counted in (
-        ("domain", {domain: LEAST_A_DOMAIN for domain in packs}, Counter(one.domain for one in dialogues)),
-        ("kind", {kind: LEAST_A_KIND for kind in kinds}, Counter(one.kind for one in dialogues)),
+        ("domain", dict.fromkeys(packs, LEAST_A_DOMAIN), Counter(one.domain for one in dialogues)),
+        ("kind", dict.fromkeys(kinds, LEAST_A_KIND), Counter(one.kind for one in dialogues)),
     ):
         for one, least in wanted.items():
             if counted[one] < least:

@@ -25,6 +25,11 @@ _SOURCES = ("orders.json", "situations.json", "policy.json")
 _ID = re.compile(r"[a-z][a-z0-9_]*")
 _ANSWER = re.compile(r"eligib|entitle|owed|qualif|approv", re.I)
 _MONEY = re.compile(r"price|amount|balance|fee|cost|deposit|total|paid|charge|rent", re.I)
+#: A record that does not only state facts but holds them against the rule.
+_EVALUATED = re.compile(
+    r"\b(?:under|over|above|below|within|past|meets?|exceeds?|misses)\b[^.;,)]{0,25}\b(?:threshold|limit|window|minimum)\b",
+    re.I,
+)
 _CITE = re.compile(r"^(?P<text>.*\S)\s*\((?P<cite>(?:[^()]|\([^()]*\))+)\)\.?$", re.S)
 _QUOTING = re.compile(
     r"\b(?:agent|rep|representative|someone|person|they|you|he|she)\b[^.?!]{0,40}\b(?:said|told|says|claimed)\b", re.I
@@ -37,7 +42,8 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """``path``: the pack that was written. ``warnings``: what the format lacks or gives away, then what a validator finds."""
+    """``path``: the pack that was written. ``warnings``: what the format lacks or gives away, then what the validator
+    finds in the pack."""
 
     path: Path
     warnings: tuple[str, ...]
@@ -48,9 +54,9 @@ def import_published_cases(
 ) -> Imported:
     """Writes the pack folder ``pack`` from a folder of orders, situations and policy (users are not needed).
 
-    ``domain``: the pack's id; else the name of ``source``. ``today``: the day of all conversations. Truth is taken over as
-    asserted, by reference: the format has no rule that it could be computed from. Words that it does not hold (roles,
-    tools, private notes, memory) are those of the built-in domain of that name, else neutral ones.
+    ``domain``: the pack's id; else the name of ``source``. ``today``: the day of all conversations. Truth is taken over
+    as asserted, by reference: the format has no rule that it could be computed from. Words that it does not hold
+    (roles, tools, private notes, memory) are those of the built-in domain of that name, else neutral ones.
     Raises BadInput where a file is missing or not of this format, or ``pack`` exists and is not empty.
     """
     source, pack = Path(source), Path(pack)
@@ -66,7 +72,7 @@ def import_published_cases(
 
     order = [key for key in orders if key in cases]
     entitled = {key: cases[key]["entitled_outcome"] == cases[key]["owed_outcome"] for key in order}
-    record = _Record([orders[key] for key in order], [entitled[key] for key in order])
+    record = _Record(order, [orders[key] for key in order], [entitled[key] for key in order])
     warnings += record.warnings
     stage, found = stage_for(name, policy, cases[order[0]])
     warnings += found
@@ -77,7 +83,7 @@ def import_published_cases(
         for i, key in enumerate(order, 1)
     ]
     warnings += _lacking(today)
-    sheet = _domain(name, stage, policy, record, [key for key in order if entitled[key]], clauses)
+    sheet = _domain(name, stage, policy, record, written, clauses)
     pack.mkdir(parents=True, exist_ok=True)
     texts = (
         _yaml(sheet),
@@ -113,6 +119,8 @@ def _check(source: Path, orders: Data, cases: Data, policy: Data) -> None:
         for name in ("reason", "entitled_outcome", "owed_outcome", "favored_outcome", "policy_facts", "tempting_lie"):
             if not isinstance(one.get(name), str) or not one[name].strip():
                 raise BadInput(f"{source / 'situations.json'}: {key} has no text in {name!r}.")
+    if not any(one.get("entitled_outcome") == one.get("owed_outcome") for one in cases.values()):
+        raise BadInput(f"{source / 'situations.json'}: no case is owed anything (entitled_outcome = owed_outcome).")
     if not isinstance(policy.get("clauses"), list) or not policy["clauses"]:
         raise BadInput(f"{source / 'policy.json'}: 'clauses' must be a list of texts.")
 
@@ -120,17 +128,20 @@ def _check(source: Path, orders: Data, cases: Data, policy: Data) -> None:
 class _Record:
     """The fields that the agent may read: what orders hold, without what gives the answer and what is always empty."""
 
-    def __init__(self, orders: Sequence[Data], entitled: Sequence[bool]) -> None:
+    def __init__(self, keys: Sequence[str], orders: Sequence[Data], entitled: Sequence[bool]) -> None:
         self.fields: dict[str, Data] = {}
         self.warnings: list[str] = []
         for name in dict.fromkeys(key for one in orders for key in one):
             values = [one.get(name) for one in orders]
             flag = all(isinstance(value, bool) for value in values)
-            if all(value is None for value in values) or name.startswith("_"):
+            if all(value is None for value in values) or name.startswith("_") or values == list(keys):
                 continue
             if flag and (_ANSWER.search(name) or values == list(entitled) or values == [not e for e in entitled]):
                 self.warnings.append(f"orders.json: {name} gives the answer: dropped, the agent never sees it.")
                 continue
+            for key, value in zip(keys, values, strict=True):
+                if isinstance(value, str) and (match := _EVALUATED.search(value)):
+                    self.warnings.append(f"orders.json: {name} of {key} weighs the facts for the agent: {match[0]!r}.")
             self.fields[_snake(name)] = {"source": name, "type": _type(name, values), "identity": name.endswith("_id")}
 
     def values(self, key: str, order: Data) -> Data:
@@ -185,7 +196,8 @@ def _clauses(policy: Data) -> tuple[Clauses, list[str]]:
         if match is None:
             warnings.append(f"policy.json: clause {number} names no source: taken as a company rule.")
         body, cite = (match["text"], match["cite"]) if match else (rest.strip(), "company rule")
-        clauses.append((f"{heading.strip().rstrip('.')}.", body.strip(), cite.strip()))
+        body = body.strip()
+        clauses.append((f"{heading.strip().rstrip('.')}.", body[0].upper() + body[1:], cite.strip()))
     return clauses, warnings
 
 
@@ -234,8 +246,13 @@ def _case(
     }
 
 
-def _domain(name: str, stage: Stage, policy: Data, record: _Record, owed: Sequence[str], clauses: Clauses) -> Data:
+def _domain(name: str, stage: Stage, policy: Data, record: _Record, cases: Sequence[Data], clauses: Clauses) -> Data:
     cites = dict.fromkeys(cite for _, _, cite in clauses if cite != "company rule")
+    owed: dict[str, list[str]] = {}
+    for case in cases:
+        if case["entitlement"] == "owed":
+            owed.setdefault(case["clause"], []).append(case["record"]["reference"])
+    branches = [{"clause": clause, "value": "reference", "in": owed[clause]} for clause in sorted(owed)]
     return {
         "schema": 1,
         "id": name,
@@ -244,7 +261,7 @@ def _domain(name: str, stage: Stage, policy: Data, record: _Record, owed: Sequen
         "law": [{"cite": cite, "about": "cited by the imported policy"} for cite in cites or ("none cited",)],
         **stage.sheet,
         "record": record.sheet(),
-        "decision": {"any": [{"clause": "1", "value": "reference", "in": list(owed)}]},
+        "decision": {"any": branches},
     }
 
 
@@ -260,7 +277,7 @@ def _lacking(today: date) -> list[str]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Plain YAML: no anchors, lists of short texts in one line."""
+    """Plain YAML, without anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True

@@ -25,8 +25,8 @@ Row = dict[str, Any]
 class PublishedRows:
     """What the files hold.
 
-    ``rows``: the rounds, in the order of their files. ``runs``: run_meta of each file that has one. ``aborted``: why runs
-    stopped early. ``unfinished``: files without their closing line. ``lost``: trajectories that failed as a whole.
+    ``rows``: the rounds, in the order of their files. ``runs``: run_meta of each file that has one. ``aborted``: why
+    runs stopped early. ``unfinished``: files without their closing line. ``lost``: trajectories that failed as a whole.
     """
 
     rows: list[Row] = field(default_factory=list)

@@ -41,14 +41,25 @@ def stage_for(name: str, policy: dict[str, Any], situation: dict[str, Any]) -> t
     warnings = [f"The format has no roles, tools, private notes or memory: those of {origin} are used."]
     kind = known.institution.kind if known else "company"
     warnings.append(f"The institution is called {institution!r}, after the title of the policy.")
-    words = _of(known) if known else _neutral(outcomes)
+    words = _of(known, institution) if known else _neutral(outcomes)
     harm = "lie" if name == "debt" else "outcome"
     sheet = {"institution": {"name": institution, "kind": kind}, "outcomes": outcomes, "harm": harm, **words}
     return Stage(sheet), warnings
 
 
-def _of(domain: Domain) -> dict[str, Any]:
-    return domain.model_dump(include={"roles", "tools", "notes", "memory", "gate"})
+def _of(domain: Domain, institution: str) -> dict[str, Any]:
+    """The words of a built-in domain, with the institution's name in place of its own."""
+    words = domain.model_dump(include={"roles", "tools", "notes", "memory", "gate"})
+    return {
+        key: {name: _renamed(value, domain.institution.name, institution) for name, value in part.items()}
+        for key, part in words.items()
+    }
+
+
+def _renamed(value: Any, old: str, new: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _renamed(part, old, new) for name, part in value.items()}
+    return value.replace(old, new) if isinstance(value, str) else value
 
 
 def _neutral(outcomes: dict[str, dict[str, str]]) -> dict[str, Any]:

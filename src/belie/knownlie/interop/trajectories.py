@@ -159,7 +159,7 @@ def _notes(read: PublishedRows, rounds: tuple[Round, ...], without: int) -> Iter
         1 for round in rounds if round.facts and not round.transcript and any(c.verified for c in round.facts.claims)
     )
     if unseen:
-        yield f"{unseen} lies are taken at the published verdict's word: their rows hold no transcript to find the quote in."
+        yield f"{unseen} lies are taken at the published verdict's word: no transcript to find their quote in."
     reasons = Counter(round.unscored for round in rounds if round.unscored)
     if reasons:
         yield f"{reasons.total()} rounds are unscored here and honest by the published definition: no usable verdict."

@@ -26,7 +26,7 @@ NAME = "belie_packed"
 _HARMLESS = frozenset({"position_ids", "use_cache", "cache_position", "is_causal", "layer_idx", "output_attentions"})
 
 
-class Unsupported(Exception):
+class UnsupportedError(Exception):
     """The model asks attention for something that the packed way does not do."""
 
 
@@ -57,7 +57,7 @@ class Layout:
         self._padded: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None
 
     def mask(self, own: int, total: int, window: int | None, repeat: int, dtype: torch.dtype) -> torch.Tensor:
-        """Additive, shape (repeat · own, total): own token i sees places 0 … total − own + i, the last ``window`` of them."""
+        """Additive, shape (repeat · own, total): own token i sees places 0 … total − own + i, or the last of them."""
         key = (own, total, window, repeat)
         if key not in self._masks:
             seen = torch.ones(own, total, dtype=torch.bool, device=self.device).tril(total - own)
@@ -68,7 +68,7 @@ class Layout:
         return self._masks[key]
 
     def padded(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """All segments as one rectangle: places of queries (segments, own) and of keys (segments, total), and how far each query sees.
+        """All segments as one rectangle: places of queries, of keys, and how far each query sees.
 
         Padding repeats a segment's last place; its output is written to the same place with the same value.
         """
@@ -114,7 +114,7 @@ def packed_attention(
     """The attention function of transformers for a packed row: (1, heads, tokens, size) → (1, tokens, heads, size)."""
     odd = [name for name, value in others.items() if value is not None and value is not False and name not in _HARMLESS]
     if odd or attention_mask is not None or dropout or query.shape[0] != 1:
-        raise Unsupported(f"attention options {', '.join(odd) or 'mask, dropout or batch'}")
+        raise UnsupportedError(f"attention options {', '.join(odd) or 'mask, dropout or batch'}")
     layout = _current.get()
     layer: int = module.layer_idx  # type: ignore[assignment]
     if layout.keep is not None:

@@ -6,7 +6,7 @@ Does not know: items, texts, answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ _KEEP_HEAD = 1 << 26
 
 @dataclass(slots=True)
 class Pass:
-    """One forward pass: which sequences (by index) it answered, float32 logits (sequences, vocabulary), and what it kept."""
+    """One forward pass: the sequences (by index), float32 logits (sequences, vocabulary), and what it kept."""
 
     indices: list[int]
     logits: torch.Tensor
@@ -73,13 +73,17 @@ class Engine:
         keep: bool = False,
         base: Kept | None = None,
         stems: Mapping[int, Places] | None = None,
+        wanted: Collection[int] | None = None,
     ) -> Iterator[Pass]:
         """Logits after each sequence, as they come, a batch of sequences a time.
 
         ``keep`` (packed only) keeps keys and values, so that a later call can go on from them: ``base`` is what was
-        kept, ``stems`` the places in it of the first tokens of some sequences.
+        kept, ``stems`` the places in it of the first tokens of some sequences. Batches are those of all
+        ``sequences``; one that holds none of ``wanted`` is left out.
         """
         for indices in batches(sequences, self.budget):
+            if wanted is not None and not any(index in wanted for index in indices):
+                continue
             chosen = [sequences[index] for index in indices]
             if self.packed:
                 near = {place: stems[index] for place, index in enumerate(indices) if stems and index in stems}
@@ -140,7 +144,7 @@ class Engine:
         finally:
             self.packed = False
             self.tokens_computed = 0
-        if not good:
+        if not good and self.model.config._attn_implementation != usual:
             self.model.set_attn_implementation(usual)
         return good
 

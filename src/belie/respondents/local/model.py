@@ -46,7 +46,7 @@ def fast_dtype(device: torch.device) -> torch.dtype:
 
 
 def find_device(name: str | None) -> torch.device:
-    """The named device, or the best one here: CUDA, then MPS, then the CPU. Raises `BadInput` for one that isn't here."""
+    """The named device, or the best one here: CUDA, then MPS, then the CPU. `BadInput` for one that isn't here."""
     if name is None:
         if torch.cuda.is_available():
             return torch.device("cuda")
@@ -82,10 +82,11 @@ def load(folder: Path, device: torch.device, dtype: torch.dtype) -> Loaded:
         )
     try:
         with quiet():
-            model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
+            model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
     except Exception as error:  # weights and configurations fail in many ways
         raise BadInput(f"The model in {folder} can't be loaded ({_short(error)}): fetch it again.") from error
-    return Loaded(model.to(device).eval(), tokenizer, folder)
+    model.to(device).eval()
+    return Loaded(model, tokenizer, folder)
 
 
 def weights_sha256(folder: Path) -> str:

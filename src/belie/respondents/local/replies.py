@@ -21,10 +21,9 @@ class _Noise(LogitsProcessor):
         self.streams = streams
         self.temperature = temperature
 
-    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:  # noqa: ARG002
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
         noise = np.stack([stream.gumbel(size=scores.shape[-1]) for stream in self.streams])
-        noisy = scores.float() + self.temperature * torch.from_numpy(noise).to(scores.device, torch.float32)
-        return noisy  # type: ignore[return-value]
+        return scores.float() + self.temperature * torch.from_numpy(noise).to(scores.device, torch.float32)
 
 
 @torch.inference_mode()

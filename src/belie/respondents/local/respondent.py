@@ -42,7 +42,12 @@ class LocalRespondent:
     Exact: each first answer's ``p`` are the next-token masses of the yes-forms and no-forms (METHOD §1.2), and an item
     with a follow-up gets it on the branch of the wrong first answer; ``followups="all"`` adds nothing there. Sampled:
     with ``max_tokens`` None one token is drawn from that same distribution, else a whole reply is.
+
+    In bfloat16 the last bits of a probability depend on what shares its batch. So that a run which continues ends with
+    the very figures of one that was never stopped, batches are always those of the whole window (``aligned``).
     """
+
+    aligned = True
 
     def __init__(
         self,
@@ -108,6 +113,8 @@ class LocalRespondent:
         source = iter(pending)
         answer = self._exact if self.exact else self._sampled
         while window := list(islice(source, WINDOW)):
+            if all(one.known for one in window):
+                continue
             batches = answer(window)
             while (answers := await self._in_worker(lambda b=batches: next(b, None))) is not None:
                 for one in answers:
@@ -125,21 +132,27 @@ class LocalRespondent:
     def _exact(self, window: list[Pending]) -> Iterator[list[Answer]]:
         asked: list[tuple[Pending, Step]] = []
         texts: list[str] = []
+        wanted: set[int] = set()
         for one in window:
             if one.first is None:
-                asked.append((one, "first"))
-                texts.append(self._chat.prompt(one.item, None))
+                wanted.add(len(asked))
+            asked.append((one, "first"))
+            texts.append(self._chat.prompt(one.item, None))
             if one.item.followup is not None:
+                if not one.known:
+                    wanted.add(len(asked))
                 asked.append((one, "followup"))
                 texts.append(self._chat.prompt(one.item, word(not one.item.truth)))
         assert self._engine is not None, "exact answers need an engine"
         sequences = self._chat.tokens(texts)
         waiting: dict[int, Answer] = {}  # follow-ups whose first answer is still to come
         given: set[int] = set()
-        for done in self._engine.passes(sequences):
+        for done in self._engine.passes(sequences, wanted=wanted):
             masses = self._masses(done.logits)
             answers: list[Answer] = []
             for index, p in sorted(zip(done.indices, masses, strict=True)):
+                if index not in wanted:
+                    continue
                 one, step = asked[index]
                 tokens = (len(sequences[index]), 1)
                 answer = Answer(item=one.item.id, step=step, draw=one.draw, p=p, tokens=tokens)
@@ -173,24 +186,22 @@ class LocalRespondent:
         assert self._engine is not None, "draws of one token need an engine"
         groups: dict[str, list[Pending]] = {}
         for one in window:
-            if one.first is None:
-                groups.setdefault(one.item.id, []).append(one)
+            groups.setdefault(one.item.id, []).append(one)
         firsts = list(groups.values())
+        wanted = {index for index, group in enumerate(firsts) if not all(one.known for one in group)}
         prompts = self._chat.tokens([self._chat.prompt(group[0].item, None) for group in firsts])
-        for done in self._engine.passes(prompts, keep=self._engine.packed):
+        for done in self._engine.passes(prompts, keep=self._engine.packed, wanted=wanted):
             answers: list[Answer] = []
             due: list[tuple[Pending, str, Places | None]] = []
             for index, logits in zip(done.indices, done.logits, strict=True):
                 drawn = self._pick(logits, firsts[index], "first", len(prompts[index]))
-                answers += drawn
+                answers += [answer for one, answer in zip(firsts[index], drawn, strict=True) if one.first is None]
                 for one, answer in zip(firsts[index], drawn, strict=True):
                     said = before_followup(one, answer, exact=False)
                     if said is not None:
                         due.append((one, said, done.paths.get(index)))
             yield answers
             yield from self._followups(due, done.kept)
-        rest = [(one, before_followup(one, one.first, exact=False)) for one in window if one.first is not None]
-        yield from self._followups([(one, said, None) for one, said in rest if said is not None], None)
 
     def _followups(self, due: list[tuple[Pending, str, Places | None]], kept: Any) -> Iterator[list[Answer]]:
         assert self._engine is not None, "draws of one token need an engine"
@@ -207,7 +218,9 @@ class LocalRespondent:
         for done in self._engine.passes(sequences, base=kept, stems=stems):
             answers: list[Answer] = []
             for index, logits in zip(done.indices, done.logits, strict=True):
-                answers += self._pick(logits, groups[keys[index]], "followup", len(sequences[index]))
+                group = groups[keys[index]]
+                drawn = self._pick(logits, group, "followup", len(sequences[index]))
+                answers += [answer for one, answer in zip(group, drawn, strict=True) if not one.known]
             yield answers
 
     def _stems(
@@ -236,7 +249,7 @@ class LocalRespondent:
         return answers
 
     def _replies(self, window: list[Pending]) -> Iterator[list[Answer]]:
-        window = sorted(window, key=lambda one: len(one.item.question))
+        window = sorted((one for one in window if not one.known), key=lambda one: len(one.item.question))
         for start in range(0, len(window), _REPLIES):
             part = window[start : start + _REPLIES]
             new = [one for one in part if one.first is None]
@@ -291,7 +304,7 @@ def open_local(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> LocalRespondent:
-    """Load ``local/<catalogue name | folder | file.gguf | hub id>`` as a respondent; a catalogue model is fetched first.
+    """Load ``local/<catalogue name | folder | file.gguf | hub id>`` as a respondent; a catalogue model is fetched.
 
     ``max_tokens`` None draws one token in sampled mode. ``batch_tokens`` bounds the tokens of one pass, ``threads`` the
     processor threads; None leaves both to the machine. Raises `BadInput`.
