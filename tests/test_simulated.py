@@ -292,6 +292,17 @@ def test_intervals_cover_the_truth(text, sample, matched):
     assert shares.min() > 0.95 - 4 * sqrt(0.95 * 0.05 / runs)
 
 
+def test_exact_intervals_hold_the_truth_that_smoothing_moves_away_from():
+    """No chain differs from another, so the truth is known from the data; Jeffreys' ρ is 0.0007 off it at each n."""
+    profile = parse_profile("fabricator(0.3, spread=0)")
+    grid = (3, 5, 10, 20)
+    runs = {n: profile.simulate(n, 300, np.random.default_rng(0), sample=False) for n in grid}
+    first, followup = ({n: both[i] for n, both in runs.items()} for i in (0, 1))
+    figure = score(Table.from_arrays(first, followup, exact=True)).overall["rho"]
+    assert 1e-4 < abs(figure.value + log(0.7)) < 1e-2
+    assert figure.low - 1e-9 <= -log(0.7) <= figure.high + 1e-9
+
+
 def test_errors_grow_with_n_beyond_the_limit():
     rates = [parse_profile("capability(10)").truth(n)["error"] for n in (3, 10, 11, 20, 80)]
     assert rates[:2] == [0, 0]

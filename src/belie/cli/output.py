@@ -58,7 +58,7 @@ def interval(low: float | None, high: float | None, digits: int = 3, *, signed: 
     ends = [number(end, digits, signed=signed and digits > 2) for end in (low, high)]
     if digits > 2:
         return f"[{', '.join(ends)}]"
-    return f"[{','.join(re.sub(r'^(−?)0\.', r'\1.', end) for end in ends)}]"
+    return "[" + ",".join(re.sub(r"^(−?)0\.", r"\1.", end) for end in ends) + "]"
 
 
 #: A table of intervals needs so many columns for three digits; narrower terminals get two.

@@ -13,7 +13,11 @@ from belie.comparison.result import Comparison, Contrast
 _SIGN = "−"
 #: Score → what is larger or smaller, for a sentence "B <more> than A".
 _SUBJECTS: dict[str, tuple[str, str, str]] = {
-    "csq.rho": ("leans more to inventing paths", "leans more to hiding paths", "lean of the errors (ρ)"),
+    "csq.rho": (
+        "leans more to inventing paths, or less to hiding them,",
+        "leans less to inventing paths, or more to hiding them,",
+        "lean of the errors (ρ)",
+    ),
     "csq.beta": ("says Yes more readily", "says Yes less readily", "answer bias (β)"),
     "csq.delta": (
         "errs on hard questions while it knows better more often",
@@ -73,18 +77,21 @@ def effect(one: Contrast, first: str, second: str, *, alpha: float = 0.05) -> st
         empty = [name for name, size in zip((first, second), one.denominators, strict=True) if not size]
         why = f"{' and '.join(empty)} gave nothing to compare" if empty else "it is undefined in one of the runs"
         return f"{_capital(noun)}{where}: not comparable, {why}."
-    values = f"{_value(one, one.second)} against {_value(one, one.first)}"
-    span = f"{_moved(one, one.difference)} ({_moved(one, one.low)} to {_moved(one, one.high)})"
+    values = f"{_value(one, one.second)} against {_value(one, one.first)}, {_moved(one, one.difference)}"
+    span = "" if math.isnan(one.low) else f" ({_end(one, one.low)} to {_end(one, one.high)})"
+    if math.isinf(one.smallest) and one.difference:
+        return f"{_capital(noun)}{where}: {values}{span}; {power_words(one)}."
     if not math.isnan(one.p_holm) and one.p_holm <= alpha:
         verb = more if one.difference > 0 else less
-        return f"{second} {verb} than {first}{where}: {values}, {span}."
-    return f"No difference shown in {noun}{where}: {values}, {span}; {power_words(one)}."
+        return f"{second} {verb} than {first}{where}: {values}{span}."
+    return f"No difference shown in {noun}{where}: {values}{span}; {power_words(one)}."
 
 
 def power_words(one: Contrast, *, power: float = 0.8) -> str:
     """What this design could have found: half a sentence."""
     if math.isinf(one.smallest):
-        return f"with {one.units} units to swap this design can find no difference, however large"
+        units = {"csq": "chains"}.get(one.name.split(".")[0], "cases" if ".kpr" in one.name else "trajectories")
+        return f"{one.units} {units} are too few for this test to show any difference, however large"
     if math.isnan(one.smallest):
         return "nothing varied, so what the design could find is not known"
     found = _moved(one, one.smallest).lstrip("+")
@@ -129,14 +136,14 @@ def _value(one: Contrast, value: float) -> str:
 
 
 def _moved(one: Contrast, value: float) -> str:
+    return f"{_end(one, value)} points" if one.kind == "share" and not math.isnan(value) else _end(one, value)
+
+
+def _end(one: Contrast, value: float) -> str:
     if math.isnan(value):
         return "–"
-    if one.kind == "share":
-        text = f"{100 * value:+.1f}"
-        text = "0.0" if float(text) == 0 else text
-        return f"{text} points".replace("-", _SIGN)
-    text = f"{value:+.3f}"
-    return ("0.000" if float(text) == 0 else text).replace("-", _SIGN)
+    text = f"{100 * value:+.1f}" if one.kind == "share" else f"{value:+.3f}"
+    return (text if float(text) else text[1:]).replace("-", _SIGN)
 
 
 def _capital(text: str) -> str:

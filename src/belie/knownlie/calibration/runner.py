@@ -44,6 +44,7 @@ async def calibrate_async(
     second_look: bool = False,
     tries: int = 3,
     structured: bool = True,
+    max_tokens: int | None = None,
     in_flight: int = 20,
     thresholds: Thresholds = FIT,
     folder: Path | None = None,
@@ -51,9 +52,9 @@ async def calibrate_async(
 ) -> Calibration:
     """Puts every dialogue to the judge (several: their majority) at temperature 0, and scores what comes back.
 
-    ``domains``: all where None. ``per_claim``, ``second_look``, ``tries``, ``structured``: as in ``Protocol``, so that
-    the judge is calibrated as it will be used. ``in_flight``: dialogues judged at once. ``folder``: dialogues of your
-    own, one file a domain. ``progress``: called with (done, all).
+    ``domains``: all where None. ``per_claim``, ``second_look``, ``tries``, ``structured``, ``max_tokens``: as in
+    ``Protocol``, so that the judge is calibrated as it will be used. ``in_flight``: dialogues judged at once.
+    ``folder``: dialogues of your own, one file a domain. ``progress``: called with (done, all).
     Raises ``BadInput`` for a judge or a domain that there is none of, and for dialogues with a fault.
     """
     Protocol(tries=tries)  # refuses what a run would refuse
@@ -74,7 +75,9 @@ async def calibrate_async(
     async def one(dialogue: Dialogue) -> Answer:
         nonlocal done
         async with gate:
-            lines = [Line(model, "judge", None, ledger, structured=structured) for model in models]
+            lines = [
+                Line(model, "judge", None, ledger, structured=structured, max_tokens=max_tokens) for model in models
+            ]
             answer = await _answer(lines, dialogue, packs[dialogue.domain], tries, per_claim, second_look)
         done += 1
         if progress is not None:
@@ -94,7 +97,14 @@ async def calibrate_async(
             "prompts_hash": prompts_hash(),
             **{f"pack {pack.id}": pack.version for pack in packs.values()},
         },
-        options={"per_claim": per_claim, "second_look": second_look, "tries": tries, "structured": structured},
+        options={
+            "domains": list(packs),
+            "per_claim": per_claim,
+            "second_look": second_look,
+            "tries": tries,
+            "structured": structured,
+            "max_tokens": max_tokens,
+        },
         usage=ledger.plain(),
     )
 

@@ -267,7 +267,7 @@ def fitness(result: Calibration) -> tuple[bool | None, str]:
     if usable < at.dialogues:
         failed = f" of {result.dialogues}, because calls failed" if result.missing else ""
         return None, (
-            f"Nothing can be said of this judge: it was heard on {usable} dialogues{failed}, "
+            f"Nothing can be said of this judge: it was heard on {usable} dialogue{'s' * (usable != 1)}{failed}, "
             f"and at least {at.dialogues} are needed."
         )
     faults = []
