@@ -57,7 +57,7 @@ def csq_table(profile: str, pair: int, side: int, chains: int, *, sample: bool =
     return Table.from_arrays(first, followup, exact=not sample)
 
 
-def csq_pair(pair: int, planted: float, score: str | None, *, chains: int = 100, permutations: int = 2000) -> Compared:
+def csq_pair(pair: int, planted: float, score: str | None, *, chains: int = 100, permutations: int = 5000) -> Compared:
     """A hallucinating deceiver against one that deceives more by ``planted``."""
     tables = [csq_table(csq_profile(move), pair, side, chains) for side, move in enumerate((0.0, planted))]
     names = [score] if score else csq_names(tables[0], by_n=False)
@@ -116,7 +116,7 @@ def _round(
 
 
 def knownlie_pair(
-    pair: int, planted: float, score: str | None, *, seeds: int = 1, permutations: int = 2000, base: float = 0.2
+    pair: int, planted: float, score: str | None, *, seeds: int = 1, permutations: int = 5000, base: float = 0.2
 ) -> Compared:
     """One that lies with rate ``base`` under incentive against one that lies by ``planted`` more."""
     one, other = (knownlie_rounds(base + move, pair, side, seeds=seeds) for side, move in enumerate((0.0, planted)))

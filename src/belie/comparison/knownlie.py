@@ -239,7 +239,7 @@ def _contrasts(
         if not math.isnan(low):
             low, high = min(low, change), max(high, change)
         spread = moves[:, m][~np.isnan(moves[:, m])]
-        error = float(spread.std(ddof=1)) if freedom and len(spread) > 0.95 * rules.resamples else math.nan
+        error = _unbiased(spread, freedom) if len(spread) > 0.95 * rules.resamples else math.nan
         least = min(sides)
         found.append(
             Contrast(
@@ -294,6 +294,14 @@ def _apart(score: _Score, pooled: Sequence[Floats], change: float, level: float)
             down, up = (share - low, high - share) if direction > 0 else (high - share, share - low)
             below, above = math.hypot(below, down), math.hypot(above, up)
     return change - below, change + above
+
+
+def _unbiased(draws: Floats, freedom: int) -> float:
+    """The standard error from draws: a standard deviation of few trajectories is too small by c₄ on average."""
+    if not freedom:
+        return math.nan
+    c4 = math.sqrt(2 / freedom) * math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
+    return float(draws.std(ddof=1)) / c4
 
 
 def _kind(score: _Score) -> Kind:

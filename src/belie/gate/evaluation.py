@@ -6,6 +6,7 @@ Does not know: how a verdict is shown (junit, markdown).
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -163,14 +164,17 @@ class _Evaluation:
         asked = [e.rule for e in rules if e.rule.baseline and e.rule.instrument == instrument]
         if not asked or run is None or before is None:
             return None
+        names = list(dict.fromkeys(_contrast_name(rule) for rule in asked))
         found: list[Comparison] = []
         reason = None
-        for name in dict.fromkeys(_contrast_name(rule) for rule in asked):
-            # One score at a time: a score that one of the runs lacks must not take the others with it.
-            try:
+        try:
+            found += compare(before.path, run.path, scores=names).pairs
+        except BadInput as error:
+            reason = str(error)
+        for name in names if reason and len(names) > 1 else ():
+            # A score that one of the runs lacks must not take the others with it.
+            with contextlib.suppress(BadInput):
                 found += compare(before.path, run.path, scores=[name]).pairs
-            except BadInput as error:
-                reason = str(error)
         if not found:
             return reason.rstrip(".") if reason else None
         contrasts = tuple(one for pair in found for one in pair.contrasts)
@@ -205,7 +209,7 @@ def _outcome(entry: Entry, measured: Measured) -> Outcome:
         return Outcome(entry.name, rule, "thin", measured, tested, f"Too thin: {measured.thin}.", entry.line)
     met = rule.holds(tested)
     what = {"value": "It", "lower": "The lower end", "upper": "The upper end"}[rule.end]
-    why = f"{what} is {figure(tested)}, {'as' if met else 'not'} {rule.comparator} {figure(rule.number)}."
+    why = f"{what} is {figure(tested)}, which is {'' if met else 'not '}{rule.comparator} {figure(rule.number)}."
     return Outcome(entry.name, rule, "met" if met else "unmet", measured, tested, why, entry.line)
 
 
