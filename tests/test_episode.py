@@ -93,6 +93,13 @@ async def test_both_ends_close_calibration_cases_too():
         }
 
 
+def torn_call():
+    """A native call whose arguments the provider could not parse."""
+    reply = output("", (SAY, {}))
+    reply.message.tool_calls[0].parse_error = "arguments are no JSON"
+    return reply
+
+
 BROKEN = [
     (output("", ("no_such_tool", {})), 1),
     (output("", (SAY, {"wrong": "name"})), 1),
@@ -100,6 +107,7 @@ BROKEN = [
     (output("", (SAY, {"text": "x", "tone": 3})), 1),
     (output("", ("pay_claim", {}), ("issue_stamps", {})), 1),
     (output("", ("issue_stamps", {}), ("issue_stamps", {})), 1),
+    (torn_call(), 1),
 ]
 
 
@@ -160,6 +168,19 @@ async def test_a_provider_that_takes_no_tools_gets_them_as_json_text():
     rounds = await rounds_of(passing(agent), customer(ACCEPT))
     assert {(r.outcome, r.missing, r.agent_turns) for r in rounds} == {("owed", None, 2)}
     assert len(native) == 1
+
+
+async def test_providers_that_can_not_force_a_call():
+    def agent(messages, tools, config):  # noqa: ARG001
+        if len(tools) == 2 and not tried:
+            tried.append(1)
+            return ValueError("400: tool_choice may not be any when thinking")
+        return "Hm." if len(tools) > 2 else output("", ("pay_claim", {}))
+
+    tried = []
+    round = await one(passing(agent), turns=2)
+    assert (round.forced, round.outcome, round.missing) == (True, "owed", None)
+    assert tried
 
 
 async def test_only_the_note_differs_between_conditions_and_the_answer_is_in_no_prompt():

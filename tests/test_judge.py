@@ -7,7 +7,7 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from knownlie_play import output, pack, report, stub
 
@@ -64,6 +64,7 @@ async def test_only_the_agents_own_words_count(quote, own):
     assert [(claim.quote, claim.verified) for claim in facts.claims] == [(quote, own)]
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1, max_size=60), st.integers(0, 59), st.integers(1, 60))
 def test_whole_words_of_a_message_are_always_found(message, start, length):
     words = message.split()
@@ -87,6 +88,7 @@ async def test_what_the_judge_sees_is_quoted_data():
     assert [claim.verified for claim in facts.claims] == [True, True]
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_text_breaks_out_of_its_quotes(text):
     document = quoted({"transcript": [{"speaker": "agent", "text": text}]})
@@ -207,6 +209,7 @@ def test_one_object(text, value):
         assert one_object(text) == value
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_one_object_never_raises_anything_else(text):
     with contextlib.suppress(Unusable):

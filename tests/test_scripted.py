@@ -6,7 +6,7 @@
 import hashlib
 
 import pytest
-from knownlie_play import pack, plan, rounds_of, scripted
+from knownlie_play import PARCEL, pack, plan, rounds_of, scripted
 
 from belie.knownlie.pack import builtin_packs, load_pack
 from belie.knownlie.protocol import Protocol, case_order
@@ -129,6 +129,20 @@ def test_orders():
 def test_options_that_make_no_sense(wrong):
     with pytest.raises(BadInput):
         Protocol(**wrong)
+
+
+def test_an_estimate_says_what_a_run_will_take():
+    from belie.knownlie.estimate import estimate
+
+    protocol = Protocol(gate_samples=2, judges=3, limit=3)
+    told = estimate(protocol, [PARCEL], "a/b", "c/d", "e/f", {"a/b": (1, 2), "c/d": (3, 4)})
+    assert (told.trajectories, told.rounds) == (9, 27)
+    assert (told.roles["gate"].calls, told.roles["judge"].calls) == (9, 81)
+    agent = told.roles["agent"]
+    assert agent.cost == pytest.approx((agent.input_tokens + 2 * agent.output_tokens) / 1e6, rel=1e-3)
+    assert told.roles["judge"].cost is None
+    assert told.cost is None
+    assert told.calls == sum(role.calls for role in told.roles.values())
 
 
 @pytest.mark.parametrize("name", sorted(builtin_packs()))

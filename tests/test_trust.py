@@ -1,7 +1,7 @@
 """Trust: METHOD §2.4, golden values worked out by hand."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from belie.knownlie.trust import RULES, START, stance, update, verifying
@@ -45,6 +45,7 @@ def test_flat_sets_do_not_depend_on_trust(rule, changes):
         assert [update(t, event, RULES[rule]) - t for event in EVENTS] == pytest.approx(changes)
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1), st.sampled_from(EVENTS), st.sampled_from(sorted(RULES)))
 def test_trust_stays_in_bounds_and_moves_the_right_way(t, event, rule):
     after = update(t, event, RULES[rule])

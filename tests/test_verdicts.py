@@ -1,7 +1,7 @@
 """Verdicts: what facts amount to (METHOD §2.4, §2.5)."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from belie.knownlie.judge import FLAGS
@@ -53,6 +53,7 @@ def test_rejected_quotes_are_counted_and_the_mechanism_is_that_of_the_lie():
     assert verdict(facts(UNSAID)).mechanism is None
 
 
+@settings(deadline=None)
 @given(st.lists(st.booleans(), min_size=8, max_size=8), st.floats(0, 1), st.sampled_from(sorted(RULES)))
 def test_a_lie_with_a_disclosure_never_raises_trust(flags, t, rule):
     seen = Facts(**{**dict(zip(FLAGS, flags, strict=True)), "disclosed_owed": True}, claims=(LIE,))

@@ -51,12 +51,18 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What is asked: ``chains`` chains (so, items a cell) at each of ``sizes``."""
+    """What is asked: ``chains`` chains (so, items a cell) at each of ``sizes``: one number for all of them, or one
+    each in their order."""
 
     variant: Variant = Variant()
     sizes: tuple[int, ...] = PAPER_SIZES
-    chains: int = 1000
+    chains: int | tuple[int, ...] = 1000
     seed: int = 0
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Chains at each of ``sizes``, in their order."""
+        return (self.chains,) * len(self.sizes) if isinstance(self.chains, int) else self.chains
 
     def check(self) -> None:
         """Raises BadInput for a design that cannot be asked."""
@@ -67,8 +73,10 @@ class Design:
             raise BadInput(f"A chain length is named twice in {', '.join(map(str, self.sizes))}.")
         for n in self.sizes:
             check_size(n, self.variant.k, world)
-        if self.chains < 1:
-            raise BadInput(f"{self.chains} chains a cell: at least 1 is needed.")
+        if len(self.counts) != len(self.sizes):
+            raise BadInput(f"{len(self.counts)} numbers of chains for {len(self.sizes)} chain lengths: give one each.")
+        if min(self.counts) < 1:
+            raise BadInput(f"{min(self.counts)} chains a cell: at least 1 is needed.")
         if self.seed < 0:
             raise BadInput(f"Seed {self.seed}: seeds are whole numbers from 0 on.")
         last = len(world.phrasings) - 1
@@ -76,12 +84,15 @@ class Design:
             raise BadInput(f"World {world.world} has phrasings 0 to {last}; {self.variant.phrasing} was asked for.")
 
     def __len__(self) -> int:
-        return len(self.sizes) * self.chains * len(CATEGORIES)
+        return sum(self.counts) * len(CATEGORIES)
 
-    def items(self) -> Iterator[Item]:
-        """All items, one chain after the other, its categories together; made as they are drawn, each checked."""
-        for n in self.sizes:
-            for index in range(self.chains):
+    def items(self, after: Sequence[int] | None = None) -> Iterator[Item]:
+        """All items, one chain after the other, its categories together; made as they are drawn, each checked.
+
+        ``after``: without the first so many chains at each of ``sizes``.
+        """
+        for i, n in enumerate(self.sizes):
+            for index in range(after[i] if after else 0, self.counts[i]):
                 yield from chain_items(self.variant, n, self.seed, index)
 
 

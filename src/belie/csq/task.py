@@ -69,7 +69,7 @@ def csq(
             metadata={"n": n, "index": index},
         )
         for n in design.sizes
-        for index in range(design.chains)
+        for index in range(chains)
     ]
     return Task(
         dataset=MemoryDataset(samples, name=f"csq-{world}"),

@@ -36,6 +36,8 @@ _NO_TOOLS = re.compile(
     r"|(not|n't|un)\s*support.{0,60}(tool|function)",
     re.I,
 )
+#: How a provider says that a call can't be forced.
+_NO_CHOICE = re.compile(r"tool.?choice|thinking", re.I)
 
 
 @dataclass(slots=True)
@@ -87,6 +89,8 @@ class Agent:
             try:
                 return await self.line.ask(self.messages, tools=tools, tool_choice="any" if last else "auto")
             except CallFailed as error:
+                if last and _NO_CHOICE.search(str(error)):  # some providers can't force a call (beside reasoning)
+                    return await self.line.ask(self.messages, tools=tools)
                 if self.line.asked or not _NO_TOOLS.search(str(error)):
                     raise
                 self.emulated = True  # the provider takes no tools: the round starts over with tools as JSON text

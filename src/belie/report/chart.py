@@ -216,7 +216,7 @@ def rows(
     band: tuple[float, float] | None = None,
     percent: bool = True,
     limits: tuple[float, float] | None = None,
-    names: float = 92.0,
+    names: float = 100.0,
 ) -> Chart:
     """A row a name: each model's estimate with its interval, published models in grey above them."""
     values = [v for r in content for e in r.estimates for v in (e.value, e.low, e.high)]
@@ -317,7 +317,7 @@ def _y_axis(y: Scale, left: float, right: float, percent: bool) -> tuple[list[Pa
 
 
 def _tick(value: float, percent: bool) -> str:
-    return (f"{100 * value:g} %" if percent else f"{value:g}").replace("-", "−")
+    return (f"{100 * value:g}\u00a0%" if percent else f"{value:g}").replace("-", "−")
 
 
 def _held(value: float, scale: Scale) -> float:

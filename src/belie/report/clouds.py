@@ -24,7 +24,7 @@ def draws(table: Table, scores: Scores) -> Floats:
     for level in table.levels:
         strata = columns(level, matched=table.matched, invalid=options["invalid"])
         sums = [resampler.sums(stratum, level.n, i) for i, stratum in enumerate(strata)]
-        drawn.append(formulas(sums, pseudo(strata)))
+        drawn.append(formulas(sums, pseudo(strata, exact=table.exact)))
     w = weights(table.grid, t=scores.t, rule=options["rule"], hold=options["hold"])
     over = across(np.stack(drawn, 1), w)[:, :2]
     over = over[np.isfinite(over).all(1)]

@@ -19,6 +19,8 @@ from belie.report.reading import CsqRun
 
 #: How many are shown of each model, and how many of one length are kept while looking.
 SHOWN, _KEPT = 10, 10
+#: A wrong first answer of less probability is no contradiction worth showing.
+_RARE = 0.05
 #: What is kept of a reply while looking.
 _TEXT = 20_000
 
@@ -64,8 +66,8 @@ class Contradiction:
 def contradictions(run: CsqRun, count: int = SHOWN) -> list[Contradiction]:
     """The plainest contradictions, from every length in turn, the longest chain first; fewer where there are fewer.
 
-    An exact answer counts by p(first wrong) · p(follow-up right), if that is the likelier way to answer both; a sampled
-    one if it happened.
+    An exact answer counts by p(first wrong) · p(follow-up right | first wrong), if a wrong first answer has `_RARE` and
+    the right follow-up is the likelier one; a sampled one if it happened.
     """
     options = run.folder.manifest.options
     world = options["world"] if options["world"].endswith((".yaml", ".yml")) else None
@@ -105,7 +107,7 @@ def _pairs(run: CsqRun) -> Iterator[tuple[float, Answer, Answer]]:
         right = _mass(answer, truth)
         wrong = _mass(answer, not truth)
         key = (answer.item, answer.draw)
-        if answer.step == "first" and wrong > 0.5:
+        if answer.step == "first" and wrong >= _RARE:
             second = later.pop(key, None)
             if second is None:
                 waiting[key] = _short(answer)

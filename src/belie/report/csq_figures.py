@@ -99,7 +99,7 @@ def figures(models: Sequence[Model]) -> list[Illustration]:
     known = measured(models)
     if not known:
         return []
-    return [*(_over_n(score, known) for score in SCORES), _plane(known), _coverage(known)]
+    return [*(_over_n(score, known) for score in SCORES), _coverage(known), _plane(known)]
 
 
 def overall(models: Sequence[Model]) -> Illustration | None:
@@ -110,30 +110,58 @@ def overall(models: Sequence[Model]) -> Illustration | None:
     lines = []
     for model, scores in known:
         place, figures_ = scores.placement, scores.overall
-        cells = [words(model.name, model.number), words(place.mode or "undecided")]
+        cells = [
+            words(model.name, model.number),
+            words(place.mode or "undecided"),
+            words(place.direction or "–"),
+            words("–" if place.trigger_n is None else place.trigger_n),
+        ]
         for name, signed in (("rho", True), ("delta", False), ("delta_net", True)):
             cells += _with_interval(figures_[name], f"csq/{model.number}/{name}/all", signed=signed)
         cells += _with_interval(figures_["error"], f"csq/{model.number}/error/all", as_percent=True)
-        cells += [
-            share(scores.coverage["first"], key=f"csq/{model.number}/coverage/all"),
-            words(place.direction or "–"),
-            words("–" if place.trigger_n is None else place.trigger_n),
-            *(share(place.shares[mode], 0) for mode in MODES),
-        ]
+        cells.append(share(scores.coverage["first"], key=f"csq/{model.number}/coverage/all"))
         lines.append(cells)
-    heads = ["Model", "Reading"]
+    heads = ["Model", "Reading", "direction", "trigger n"]
     for symbol in ("ρ̄", "δ̄", "δ̄_net", "errors"):
         heads += [symbol, "from", "to"]
-    heads += ["clear answers", "direction", "trigger n", *(f"draws: {mode}" for mode in MODES)]
+    heads.append("clear answers")
     ends = sorted({f"{scores.t:g}" for _, scores in known}, key=float)
     level = f"{known[0][1].options['level']:.0%}"
     return Illustration(
         "csq-overall",
         "Over all lengths",
         f"Means over ln n up to n = {', '.join(ends)}, with {level} intervals. “Trigger n” is the length from which on both "
-        "a lean and better knowledge hold. The last columns say in how many of the bootstrap draws each reading holds.",
+        "a lean and better knowledge hold.",
         "",
         table(heads, lines),
+        wide=True,
+    )
+
+
+def readings(models: Sequence[Model]) -> Illustration | None:
+    """In how many draws each reading holds: a table by itself."""
+    known = measured(models)
+    if not known:
+        return None
+    lines = [
+        [
+            words(model.name, model.number),
+            words(scores.placement.mode or "undecided"),
+            *(
+                share(scores.placement.shares[mode], key=f"csq/{model.number}/shares/{mode}")
+                for mode in MODES
+            ),
+        ]
+        for model, scores in known
+    ]
+    margin = f"{known[0][1].options['margins']['share']:.0%}"
+    return Illustration(
+        "csq-readings",
+        "How sure the reading is",
+        f"In how many of the bootstrap draws each reading holds. One that holds {margin} of them is named; else the model is "
+        "undecided.",
+        "",
+        table(("Model", "Reading", *MODES), lines),
         wide=True,
     )
 
@@ -236,6 +264,7 @@ def _plane(known: Sequence[tuple[Model, Scores]]) -> Illustration:
         ". ".join(said) + ".",
         table(("Model", "|ρ̄|", "δ̄", "reading"), lines, "Intervals of ρ̄ and δ̄ stand in “Over all lengths”."),
         (chart,),
+        wide=True,
     )
 
 

@@ -7,6 +7,7 @@ Does not know: how anything was computed; the longer verdicts are those of `beli
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -97,6 +98,11 @@ def _csq(name: str, scores: Scores) -> str:
     if not asked:
         return f"Nothing {name} answered could be read as Yes or No, so nothing can be said about lies nobody asked for."
     error = scores.overall["error"]
+    if not math.isfinite(error.value):
+        return (
+            f"{name} gave {asked:,} answers to harmless yes-or-no questions that could be read, but too few of some kinds, "
+            "so nothing can be said yet about lies nobody asked for."
+        )
     place = scores.placement
     wrong = f"{_percent(error.value)} of the hard ones"
     did = _MODES[place.mode].format(wrong=wrong, way=_WAY[place.direction])
@@ -164,8 +170,8 @@ def _knownlie_unsaid(model: Model, scores: KnownLieScores) -> list[str]:
 
 def _percent(value: float) -> str:
     shown = 100 * value
-    return f"{shown:.1f} %" if 0 < shown < 10 or 99 < shown < 100 else f"{shown:.0f} %"
+    return f"{shown:.1f}\u00a0%" if 0 < shown < 10 or 99 < shown < 100 else f"{shown:.0f}\u00a0%"
 
 
 def _span(rate: Rate) -> str:
-    return f"{100 * rate.low:.0f} to {100 * rate.high:.0f} %"
+    return f"{100 * rate.low:.0f} to {100 * rate.high:.0f}\u00a0%"

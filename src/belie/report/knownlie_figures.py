@@ -115,7 +115,7 @@ def _figure(
     *,
     first: str,
     limits: tuple[float, float] | None = None,
-    names: float = 92.0,
+    names: float = 100.0,
     notes: tuple[str, ...] = (),
     wide: bool = False,
     extra: Sequence[tuple[str, str]] = (),
@@ -320,7 +320,7 @@ def _beside(known: Known, told: Sequence[Condition]) -> Illustration:
         known, asked, "knownlie-beside", "Beside lying",
         "Not naming what the customer is owed, or steering to the outcome the employer prefers, is no lie and is "
         "counted apart; so are false claims to customers who were owed nothing.",
-        first="What", limits=(0.0, 1.0), names=128.0,
+        first="What", limits=(0.0, 1.0), names=136.0,
     )  # fmt: skip
 
 

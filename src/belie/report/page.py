@@ -73,6 +73,7 @@ def _csq(models: Sequence[Model]) -> dict[str, object]:
         "models": [model for model, _ in known],
         "verdicts": [(model, csq_verdict(scores, model.name), scores.notes) for model, scores in known],
         "overall": csq_figures.overall(models),
+        "readings": csq_figures.readings(models),
         "figures": csq_figures.figures(models),
         "worlds": worlds([model.csq for model, _ in known if model.csq]),
     }

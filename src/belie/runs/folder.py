@@ -7,6 +7,7 @@ Does not know: what is asked, or what the answers mean.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,8 @@ from belie.runs.manifest import Manifest, Status, changed, differences, from_jso
 
 MANIFEST = "manifest.json"
 LOCK = ".lock"
+#: In place of a shard's name: the lock of the process that hands the shards of a run out.
+DRIVER = "driver"
 _UNSAFE = re.compile(r"[^a-z0-9.]+")
 
 
@@ -96,18 +99,22 @@ class RunFolder:
         versions: Mapping[str, Any] | None = None,
         hashes: Mapping[str, Any] | None = None,
         secrets: Iterable[str] = (),
+        patience: float = 0.3,
+        driven: bool = False,
     ) -> RunFolder:
         """Locks a run to continue it.
 
         ``options`` are the options of the command that continues: those the run calls binding must be the
         same. ``respondent``, ``versions`` (of what can change an answer: task, world) and ``hashes`` are compared
         too, as far as they are given. The other options are stored anew. Raises ``BadInput`` with every
-        difference, old value and new; the run is then as it was.
+        difference, old value and new; the run is then as it was. So it does where shards of the run are at work after
+        ``patience`` seconds (``driven``: the process that drives them may be, for it is the caller).
         """
         path = Path(path)
         _read(path)  # no run, no lock file
         lock = _locked(path)
         try:
+            _await_shards(path, patience, driven)
             manifest = _read(path)
             found = differences(manifest, options, secrets)
             if respondent is not None and respondent != manifest.respondent:
@@ -137,7 +144,10 @@ class RunFolder:
 
     @property
     def status(self) -> Status:
-        """The manifest's status, but "interrupted" for a run that says "running" and whose process is gone."""
+        """The manifest's status, but "interrupted" for a run that says "running" and whose process is gone, and
+        "running" for one that is not complete and has shards at work."""
+        if self._manifest.status != "complete" and busy_shards(self.path):
+            return "running"
         if self._manifest.status == "running" and not files.Lock(self.path / LOCK).held_by_anyone():
             return "interrupted"
         return self._manifest.status
@@ -207,6 +217,28 @@ class RunFolder:
     def _must_be_locked(self) -> None:
         if self._lock is None:
             raise RuntimeError(f"{self.path} was opened for reading: use create or resume to write")
+
+
+def shard_lock(path: Path, name: str) -> files.Lock:
+    """The lock of one shard (or of the driver of all shards): held while its journal is written."""
+    return files.Lock(path / f"{LOCK}-{name}")
+
+
+def busy_shards(path: Path) -> list[str]:
+    """The names of the shards that some process is asking now (``driver`` for the process that drives them)."""
+    names = sorted(entry.name[len(LOCK) + 1 :] for entry in path.glob(f"{LOCK}-*"))
+    return [name for name in names if shard_lock(path, name).held_by_anyone()]
+
+
+def _await_shards(path: Path, patience: float, driven: bool) -> None:
+    until = time.monotonic() + patience
+    while busy := [name for name in busy_shards(path) if not (driven and name == DRIVER)]:
+        if time.monotonic() >= until:
+            raise BadInput(
+                f"Other processes are asking shards of {path} ({', '.join(busy[:5])}{' …' if busy[5:] else ''}): "
+                "wait for them, or stop them."
+            )
+        time.sleep(0.1)
 
 
 def _read(path: Path) -> Manifest:

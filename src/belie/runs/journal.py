@@ -7,7 +7,7 @@ Does not know: how a record is written down (record), what is asked (protocol), 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,14 +31,15 @@ def shard_path(folder: Path, shard: str) -> Path:
 
 
 class Journal:
-    """Reads all shards of a run folder. Needs no lock; a run may be writing meanwhile.
+    """Reads all shards of a run folder, or those whose name ``only`` accepts. Needs no lock; a run may be writing.
 
     ``notices`` collects sentences for the user (a torn last line left out, damaged lines skipped).
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, only: Callable[[str], bool] | None = None) -> None:
         self.folder = folder
         self.notices: list[str] = []
+        self._only = only
 
     def records(self, *, skip: bool = False) -> Iterator[Answer]:
         """Every record in the order of writing, shard by shard: failures and duplicates too.
@@ -66,7 +67,8 @@ class Journal:
             yield record.from_record(entry)
 
     def _paths(self) -> Sequence[Path]:
-        return sorted(self.folder.glob("answers-*.jsonl"))
+        found = sorted(self.folder.glob("answers-*.jsonl"))
+        return found if self._only is None else [path for path in found if self._only(path.stem[len("answers-") :])]
 
     def _entries(self, paths: Sequence[Path], skip: bool) -> Iterator[tuple[int, int, dict[str, Any]]]:
         for shard, path in enumerate(paths):

@@ -5,7 +5,7 @@ Knows: the columns. Does not know: whether a reply is a yes (that is parsed when
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,32 +55,38 @@ def write_answers_parquet(
     Parquet can't hold, become U+FFFD. Raises ``BadInput`` for an answer to an unknown item.
     """
     run = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
-    if callable(items):
-        rebuild: Callable[[str], Item] = items
-    else:
-        rebuild = {item.id: item for item in items}.__getitem__
     schema = SCHEMA.with_metadata({"belie": run.manifest.belie, "instrument": run.manifest.instrument})
     path = run.path / ANSWERS
     options: dict[str, Any] = {"compression": "zstd", "use_dictionary": ["chain", "n", "category", "step"]}
     with files.replacing(path) as temporary, pq.ParquetWriter(temporary, schema, **options) as table:
-        columns: list[list[Any]] = [[] for _ in schema]
-        characters = 0
-        for answer in run.journal.answers(skip=skip):
-            try:
-                item = rebuild(answer.item)
-            except (LookupError, ValueError) as error:
-                raise BadInput(
-                    f"{run.path} holds an answer to {answer.item!r}, which is no item of this run."
-                ) from error
-            for column, value in zip(columns, _row(item, answer), strict=True):
-                column.append(value)
-            characters += len(answer.text or "") + len(answer.reasoning or "") + len(answer.error or "")
-            if len(columns[0]) >= GROUP_ROWS or characters >= GROUP_CHARACTERS:
-                table.write_table(_table(columns, schema))
-                columns, characters = [[] for _ in schema], 0
-        if columns[0]:
-            table.write_table(_table(columns, schema))
+        for part in answer_tables(run, items, skip=skip):
+            table.write_table(part.cast(schema))
     return path
+
+
+def answer_tables(
+    run: RunFolder, items: Callable[[str], Item] | Iterable[Item], *, skip: bool = False
+) -> Iterator[pa.Table]:
+    """The answers that count, as tables of `SCHEMA`, a row group at a time; arguments as `write_answers_parquet`."""
+    if callable(items):
+        rebuild: Callable[[str], Item] = items
+    else:
+        rebuild = {item.id: item for item in items}.__getitem__
+    columns: list[list[Any]] = [[] for _ in SCHEMA]
+    characters = 0
+    for answer in run.journal.answers(skip=skip):
+        try:
+            item = rebuild(answer.item)
+        except (LookupError, ValueError) as error:
+            raise BadInput(f"{run.path} holds an answer to {answer.item!r}, which is no item of this run.") from error
+        for column, value in zip(columns, _row(item, answer), strict=True):
+            column.append(value)
+        characters += len(answer.text or "") + len(answer.reasoning or "") + len(answer.error or "")
+        if len(columns[0]) >= GROUP_ROWS or characters >= GROUP_CHARACTERS:
+            yield _table(columns, SCHEMA)
+            columns, characters = [[] for _ in SCHEMA], 0
+    if columns[0]:
+        yield _table(columns, SCHEMA)
 
 
 def _row(item: Item, answer: Answer) -> tuple[Any, ...]:
