@@ -10,7 +10,18 @@ import typer
 from belie.cli.output import Watch, say, waiting
 from belie.cli.scores import show_scores
 from belie.csq.questions import Design
-from belie.csq.run import Asking, Progress, ask, first_pending, manifest_for, open_folder, save_results, score_run
+from belie.csq.run import (
+    Asking,
+    ask,
+    ask_until,
+    first_pending,
+    manifest_for,
+    open_folder,
+    pilot,
+    save_results,
+    score_run,
+)
+from belie.csq.stopping import Decision, Wanted
 from belie.respondents.base import BudgetSpent
 from belie.respondents.opening import Options, open_respondent
 from belie.runs import RunFolder
@@ -25,12 +36,19 @@ def run_csq(
     options: Options,
     asking: Asking,
     *,
+    wanted: Wanted | None = None,
     out: Path | None = None,
     resume: Path | None = None,
     json: bool = False,
 ) -> Path:
-    """Asks, saves and prints one run; gives its folder. Exits with 3 where the run stays incomplete."""
-    path, spent = asyncio.run(_run(model, design, options, asking, out, resume, quiet=json))
+    """Asks, saves and prints one run; gives its folder. Exits with 3 where the run stays incomplete.
+
+    With ``wanted`` the run stops at that half-width; a new one begins with the pilot, not with the design's chains.
+    """
+    if wanted is not None:
+        design = pilot(design, wanted) if resume is None else design
+        wanted.check(design.sizes)
+    path, spent = asyncio.run(_run(model, design, options, asking, wanted, out, resume, quiet=json))
     folder = RunFolder.open(path)
     show_scores(folder, score_run(folder), json=json)
     manifest = folder.manifest
@@ -46,6 +64,7 @@ async def _run(
     design: Design,
     options: Options,
     asking: Asking,
+    wanted: Wanted | None,
     out: Path | None,
     resume: Path | None,
     *,
@@ -56,18 +75,45 @@ async def _run(
         respondent = await open_respondent(model, options, first_pending(design, asking, resume))
     try:
         path = resume or out or RunFolder.new_path(ROOT, "csq", model)
-        with open_folder(manifest_for(respondent, design, asking), path, resume=resume is not None) as run:
+        with open_folder(manifest_for(respondent, design, asking, wanted), path, resume=resume is not None) as run:
             if not quiet:
-                say(f"{len(design) * asking.draws:,} questions to {model}, kept in {path}")
+                until = "" if wanted is None else f" to begin with, until ±{wanted.half_width:g} is reached"
+                say(f"{len(design) * asking.draws:,} questions to {model}{until}, kept in {path}")
+            decision: Decision | None = None
             with Watch("Asking", quiet=quiet) as watch:
                 try:
-                    progress: Progress = await ask(respondent, run, design, asking, watch)
-                    del progress
+                    if wanted is None:
+                        await ask(respondent, run, design, asking, watch)
+                    else:
+                        _, decision = await ask_until(respondent, run, design, asking, wanted, watch)
                 except BudgetSpent as reason:
                     spent = reason
             save_results(run, score_run(run))
+            if wanted is not None and decision is not None:
+                say(told(decision, wanted))
             for notice in run.notices:
                 say(notice)
     finally:
         await respondent.close()
     return path, spent
+
+
+def told(decision: Decision, wanted: Wanted) -> str:
+    """Why asking stopped, as a sentence."""
+    parts = []
+    for name, sign in (("rho", "ρ"), ("delta", "δ")):
+        width, n = decision.widths.get(name), decision.widest.get(name)
+        if width is not None:
+            parts.append(f"{sign} ±{width:.4f}" + (f" (n = {n})" if n is not None else ""))
+    now = ", ".join(parts)
+    if decision.reason == "reached":
+        return f"Stopped: the wanted half-width of {wanted.half_width:g} is reached ({now})."
+    if decision.reason == "max_items":
+        return (
+            f"Stopped at the most items allowed, not at a half-width of {wanted.half_width:g} ({now}): go on with "
+            "--resume and a larger --max-items."
+        )
+    if decision.reason == "undefined":
+        n = decision.widest["rho"]
+        return f"Stopped: at n = {n} a kind of question has no valid or no right answer, so ρ or δ has no width there."
+    return "Stopped: too many calls of a round failed to decide on the next one."

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from belie.cli import cluster
 from belie.cli import options as o
 from belie.cli.asking import run_csq
 from belie.cli.output import out, print_json, say
@@ -46,6 +47,9 @@ def run(
     temperature: o.Temperature = 1.0,
     max_tokens: o.MaxTokens = None,
     followups: o.Followups = "wrong",
+    half_width: o.HalfWidth = None,
+    stop_on: o.StopOn = "overall",
+    max_items: o.MaxItems = None,
     base_url: o.BaseUrl = None,
     concurrency: o.Concurrency = None,
     timeout: o.Timeout = None,
@@ -55,17 +59,28 @@ def run(
     batch_tokens: o.BatchTokens = None,
     threads: o.Threads = None,
     device: o.Device = None,
+    engine: cluster.Engine = None,
+    address: cluster.Address = None,
+    shards: cluster.Shards = None,
+    gpus_per_worker: cluster.Gpus = 0.0,
     out: o.Out = None,
     resume: o.Resume = None,
     json: o.Json = False,
 ) -> None:
     """Ask a model, and print how its errors lean and whether it knew better.
 
-    With --resume, options that are not named are those of the run.
+    With --resume, options that are not named are those of the run. With --half-width, chains are added where they
+    narrow the intervals most until that is reached; --chains is then the pilot at each n (default 30). A finished run
+    goes on to a narrower one with --resume RUN --half-width.
     """
+    cluster.check_engine(engine, resume or out, shards=shards, gpus_per_worker=gpus_per_worker)
+    kept_chains: int | tuple[int, ...] | None = None
     if resume is not None:
-        kept = o.kept_options(context, resume)
-        n, chains = kept.get("n", n), kept.get("chains", chains)
+        with cluster.readable(resume) as folder:
+            kept = o.kept_options(context, folder)
+        n, kept_chains = kept.get("n", n), kept.get("chains")
+        half_width, stop_on = kept.get("half_width", half_width), kept.get("stop_on", stop_on)
+        max_items = kept.get("max_items", max_items)
         world, k, separate = kept.get("world", world), kept.get("k", k), kept.get("separate", separate)
         phrasing, seed = kept.get("phrasing", phrasing), kept.get("seed", seed)
         sample, draws, followups = (
@@ -74,7 +89,8 @@ def run(
             kept.get("followups", followups),
         )
         temperature, max_tokens = kept.get("temperature", temperature), kept.get("max_tokens", max_tokens)
-    design = o.design_of(world, k, separate, phrasing, seed, preset, n, chains)
+    design = o.design_of(world, k, separate, phrasing, seed, preset, n, chains if chains is not None else kept_chains)
+    wanted = o.wanted_of(half_width, stop_on, max_items, chains)
     options = Options(
         sample or bool(draws and draws > 1),
         temperature,
@@ -90,7 +106,29 @@ def run(
         threads,
         device,
     )
-    run_csq(model, design, options, o.asking_of(options, draws, followups), out=out, resume=resume, json=json)
+    asking = o.asking_of(options, draws, followups)
+    if engine is not None:
+        if wanted is not None:
+            raise BadInput("--half-width decides round after round, in one process: it can't be had with --engine.")
+        cluster.run_csq_in_shards(
+            engine,
+            model,
+            design,
+            options,
+            asking,
+            out=out,
+            resume=resume,
+            shards=shards,
+            address=address,
+            gpus=gpus_per_worker,
+            json=json,
+        )
+        return
+    run_csq(model, design, options, asking, wanted=wanted, out=out, resume=resume, json=json)
+
+
+app.command("shard", epilog="Example:  belie csq shard runs/my-run --index 0 --count 16")(cluster.shard)
+app.command("merge", epilog="Example:  belie csq merge runs/my-run")(cluster.merge)
 
 
 @app.command(epilog="Example:  belie csq show runs/csq-smollm2-135m-20261130-101500 --rule linear")

@@ -1,4 +1,7 @@
-"""``belie knownlie``: show a run's scores, score published trajectories, import and validate packs."""
+"""``belie knownlie``: the list of its commands; here show, score, import and validate.
+
+Run and estimate are in knownlie_run, rejudge and calibrate in knownlie_judge.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,21 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
+from belie.cli import knownlie_judge, knownlie_run
 from belie.cli import options as o
 from belie.cli.output import out, print_json, say
 from belie.respondents.base import BadInput
 
-app = typer.Typer(help="KnownLie: agents whose employer gains from a lie.", no_args_is_help=True)
+app = typer.Typer(
+    help="KnownLie: agents whose employer gains from a lie.",
+    epilog="Example:  belie knownlie run belie/scripted-omitter --customer belie/scripted-trusting "
+    "--judge belie/scripted-judge-perfect",
+    no_args_is_help=True,
+)
+app.command("run", epilog=knownlie_run.RUN_EPILOG)(knownlie_run.run)
+app.command("estimate", epilog=knownlie_run.ESTIMATE_EPILOG)(knownlie_run.estimate)
+app.command("rejudge", epilog=knownlie_judge.REJUDGE_EPILOG)(knownlie_judge.rejudge)
+app.command("calibrate", epilog=knownlie_judge.CALIBRATE_EPILOG)(knownlie_judge.calibrate)
 
 Resamples = Annotated[int, typer.Option(help="Resamples of the intervals (B).")]
 Level = Annotated[float, typer.Option(help="Level of the intervals.")]
@@ -28,37 +41,17 @@ def show(
     json: o.Json = False,
 ) -> None:
     """Score a run again and print it. Asks nothing."""
-    from belie.cli.knownlie_scores import show_scores
-    from belie.knownlie.journal import read_rounds
-    from belie.knownlie.scores import score
-    from belie.knownlie.summary import summary
-    from belie.knownlie.verdicts import TASK_VERSION
-    from belie.runs import RunFolder
+    from belie.cli.knownlie_scores import document, show_run
+    from belie.knownlie.results import open_run, score_run
 
-    folder = RunFolder.open(run)
-    manifest = folder.manifest
-    if manifest.instrument != "knownlie":
-        raise BadInput(f"{run} is a run of {manifest.instrument}: show it with belie {manifest.instrument} show {run}")
+    folder = open_run(run)
     for notice in folder.notices:
         say(notice)
-    scores = score(read_rounds(folder.path), resamples=resamples, level=level, seed=seed)
+    scores = score_run(folder, resamples=resamples, level=level, seed=seed)
     if json:
-        print_json(
-            {
-                "run": str(folder.path),
-                "respondent": manifest.respondent,
-                "status": folder.status,
-                "task_version": TASK_VERSION,
-                **scores.to_json(),
-                "summary": summary(scores),
-                "totals": dict(manifest.totals),
-                "counts": dict(manifest.counts),
-            }
-        )
-        return
-    show_scores(scores, f"KnownLie · {manifest.respondent}")
-    if folder.status != "complete":
-        out.print(Text(f"\nThe run is {folder.status}: these are the rounds so far.", style="bold"))
+        print_json(document(folder, scores))
+    else:
+        show_run(folder, scores)
 
 
 @app.command(epilog="Example:  belie knownlie score trajectories_model_airline.jsonl --definition published")

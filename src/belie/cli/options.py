@@ -6,6 +6,7 @@ Does not know: what the commands do with them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,11 +14,13 @@ import typer
 
 from belie.csq.questions import Design, Variant
 from belie.csq.run import PRESETS, Asking
+from belie.csq.stopping import STOP_ON, Wanted
 from belie.respondents.base import BadInput
 from belie.respondents.opening import Options
 from belie.runs import RunFolder
 
 ASK, DESIGN, SERVER, MACHINE = "Asking", "Questions", "Server", "Local models"
+STOPPING = "Stopping"
 
 Model = Annotated[
     str,
@@ -61,6 +64,26 @@ Price = Annotated[
 MaxCost = Annotated[float | None, typer.Option(help="US dollars after which asking stops.", rich_help_panel=SERVER)]
 BatchTokens = Annotated[int | None, typer.Option(help="Tokens a batch.", rich_help_panel=MACHINE)]
 Threads = Annotated[int | None, typer.Option(help="Processor threads.", rich_help_panel=MACHINE)]
+HalfWidth = Annotated[
+    float | None,
+    typer.Option(
+        "--half-width",
+        help="Ask until the intervals of ρ and δ are no wider than ± this, such as 0.02.",
+        rich_help_panel=STOPPING,
+    ),
+]
+StopOn = Annotated[
+    str,
+    typer.Option(
+        "--stop-on", help="What must be narrow: overall (ρ and δ over all n), or each n.", rich_help_panel=STOPPING
+    ),
+]
+MaxItems = Annotated[
+    int | None,
+    typer.Option(
+        "--max-items", help="Items at most (default: the paper's 1,000 a cell on average).", rich_help_panel=STOPPING
+    ),
+]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda or mps.", rich_help_panel=MACHINE)]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="The run's folder (default: a new one under runs/).")]
 Resume = Annotated[
@@ -92,7 +115,14 @@ def sizes_of(text: str) -> tuple[int, ...]:
 
 
 def design_of(
-    world: str, k: int, separate: bool, phrasing: str, seed: int, preset: str | None, n: str | None, chains: int | None
+    world: str,
+    k: int,
+    separate: bool,
+    phrasing: str,
+    seed: int,
+    preset: str | None,
+    n: str | None,
+    chains: int | tuple[int, ...] | None,
 ) -> Design:
     """A checked design from options. Raises BadInput for one that cannot be asked."""
     if preset is not None and preset not in PRESETS:
@@ -111,6 +141,18 @@ def design_of(
     return design
 
 
+def wanted_of(half_width: float | None, stop_on: str, max_items: int | None, chains: int | None) -> Wanted | None:
+    """The wanted half-width, None where none is. ``chains`` is the pilot. Raises BadInput for options out of range."""
+    if half_width is None:
+        if max_items is not None or stop_on != "overall":
+            raise BadInput("--max-items and --stop-on go with --half-width: name the half-width that is wanted.")
+        return None
+    if stop_on not in STOP_ON:
+        raise BadInput(f"--stop-on takes {' or '.join(STOP_ON)}, not {stop_on!r}.")
+    wanted = Wanted(half_width, stop_on, max_items)  # type: ignore[arg-type]
+    return wanted if chains is None else replace(wanted, pilot=chains)
+
+
 def kept_options(context: typer.Context, run: Path) -> dict[str, Any]:
     """What a run was asked with, for the options that were not named on this command line.
 
@@ -119,7 +161,7 @@ def kept_options(context: typer.Context, run: Path) -> dict[str, Any]:
     stored = RunFolder.open(run).manifest.options
     told = {
         "n": ",".join(map(str, stored.get("sizes", ()))),
-        "chains": stored.get("chains"),
+        "chains": tuple(stored["chains"]) if isinstance(stored.get("chains"), list) else stored.get("chains"),
         "world": stored.get("world"),
         "k": stored.get("k"),
         "separate": not stored.get("matched"),
@@ -130,6 +172,9 @@ def kept_options(context: typer.Context, run: Path) -> dict[str, Any]:
         "followups": stored.get("followups"),
         "temperature": stored.get("temperature"),
         "max_tokens": stored.get("max_tokens"),
+        "half_width": stored.get("half_width"),
+        "stop_on": stored.get("stop_on") or "overall",
+        "max_items": stored.get("max_items"),
     }
     sources = {name: context.get_parameter_source(name) for name in context.params}
     named = {name for name, source in sources.items() if source is not None and source.name != "DEFAULT"}

@@ -124,7 +124,7 @@ class Watch:
         if self._bar:
             if self._task is None:
                 self._task = self._bar.add_task(self._label, total=count.total, spent="", fresh=0)
-            self._bar.update(self._task, completed=count.first, spent=_spent(count), fresh=fresh)
+            self._bar.update(self._task, total=count.total, completed=count.first, spent=_spent(count), fresh=fresh)
         elif fresh:
             rate = fresh / max(now - self._started, 1e-9)
             left = (count.total - count.first) / max(rate, 1e-9)

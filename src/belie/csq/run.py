@@ -7,7 +7,7 @@ Does not know: the command line, or any particular respondent.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -16,7 +16,8 @@ from typing import Any
 from belie.csq.answers import PARSER_VERSION
 from belie.csq.protocol import Followups, pending
 from belie.csq.questions import QUESTIONS_VERSION, Design, Variant, item_from_id
-from belie.csq.scores import SCORES_VERSION, Scores, score
+from belie.csq.scores import SCORES_VERSION, Scores, plain, score
+from belie.csq.stopping import Decision, StopOn, Wanted, decide
 from belie.csq.table import Table
 from belie.csq.world import load_world, world_hash
 from belie.items import Answer, Item
@@ -66,24 +67,37 @@ class Asking:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def manifest_for(respondent: Respondent, design: Design, asking: Asking) -> Manifest:
-    """The manifest of a new run. ``asking.options`` are the respondent's own."""
+#: Options of a run that stops at a wanted half-width: they, and how many chains it came to, may change as it goes on.
+STOPPING = frozenset({"half_width", "stop_on", "max_items", "rounds"})
+#: If more of a round's calls failed, nothing is decided on what is left.
+_FAILED = 0.05
+
+
+def manifest_for(respondent: Respondent, design: Design, asking: Asking, wanted: Wanted | None = None) -> Manifest:
+    """The manifest of a new run. ``asking.options`` are the respondent's own.
+
+    With ``wanted`` the design holds the chains of the rounds decided so far (at first the pilot, see `pilot`).
+    """
     world = load_world(design.variant.world)
     options = {
         **asdict(design.variant),
         "sizes": list(design.sizes),
-        "chains": design.chains,
+        "chains": design.chains if isinstance(design.chains, int) else list(design.chains),
         "seed": design.seed,
         "exact": respondent.exact,
         "draws": asking.draws,
         "followups": asking.followups,
         **asking.options,
     }
+    free = FREE
+    if wanted is not None:
+        free = FREE | STOPPING | {"chains"}
+        options |= {"half_width": wanted.half_width, "stop_on": wanted.stop_on, "max_items": wanted.max_items}
     return Manifest(
         instrument="csq",
         respondent=respondent.name,
         options=options,
-        binding=tuple(sorted(set(options) - FREE)),
+        binding=tuple(sorted(set(options) - free)),
         seeds={"design": design.seed},
         versions={
             "task": TASK_VERSION,
@@ -131,28 +145,98 @@ async def ask(
     Raises BudgetSpent after everything that was paid for has been written, and BadInput where the disk refuses.
     The run's totals, counts and status are in the manifest afterwards, in either case.
     """
+    progress = _progress(run, design, asking)
+    spent = await _put(respondent, run, design, asking, progress, watch)
+    _finish(respondent, run, progress, spent)
+    return progress
+
+
+def pilot(design: Design, wanted: Wanted) -> Design:
+    """The design of a new run's first round. Raises BadInput for a width that cannot be wanted of it."""
+    wanted.check(design.sizes)
+    return replace(design, chains=(wanted.pilot,) * len(design.sizes))
+
+
+async def ask_until(
+    respondent: Respondent,
+    run: RunFolder,
+    design: Design,
+    asking: Asking,
+    wanted: Wanted,
+    watch: Callable[[Progress], None] = lambda _: None,
+) -> tuple[Progress, Decision]:
+    """Round after round until the intervals are as narrow as wanted (`belie.csq.stopping`).
+
+    ``design`` is the one that the run's manifest holds (`pilot` for a new run). Every round is written into the
+    manifest before it is asked, so a run that was killed asks the same rounds again, without what its journal holds,
+    and decides the same after them. ``stopping.json`` tells the rounds and the widths. Raises as `ask`.
+    """
+    rounds = [list(one) for one in run.manifest.options.get("rounds") or [design.counts]]
+    run.update(options={**run.manifest.options, "rounds": rounds, "chains": rounds[-1]})
+    progress = _progress(run, design, asking)
+    before, told = None, []
+    while True:
+        for counts in rounds[len(told) :]:
+            design = replace(design, chains=tuple(counts))
+            progress.total = len(design) * asking.draws
+            failed, had = progress.failed, progress.first + progress.followups
+            spent = await _put(respondent, run, design, asking, progress, watch, after=before)
+            if spent is not None:
+                _finish(respondent, run, progress, spent)
+            failed, had = progress.failed - failed, progress.first + progress.followups - had
+            before = counts
+            told.append({"chains": counts})
+            if failed > _FAILED * (failed + had):
+                decision = Decision(None, "failed", {}, {})
+                break
+        else:
+            decision = decide(_table(run, design, asking.draws), wanted)
+            told[-1] |= {"half_width": decision.widths, "widest_n": decision.widest}
+        if decision.chains is None:
+            break
+        rounds.append([decision.chains[n] for n in design.sizes])
+        run.update(options={**run.manifest.options, "rounds": rounds, "chains": rounds[-1]})
+    _finish(respondent, run, progress, None)
+    story = {"wanted": asdict(wanted), "sizes": design.sizes, "reason": decision.reason, "rounds": told}
+    run.save("stopping.json", json.dumps(plain(story), indent=2) + "\n")
+    return progress, decision
+
+
+def wanted_of(options: Mapping[str, Any]) -> Wanted | None:
+    """The wanted half-width of a run, from its manifest's options; None where it asks a fixed design."""
+    if options.get("half_width") is None:
+        return None
+    stop_on: StopOn = options.get("stop_on") or "overall"
+    return Wanted(options["half_width"], stop_on, options.get("max_items"))
+
+
+def _progress(run: RunFolder, design: Design, asking: Asking) -> Progress:
+    counts = run.journal.state().counts
+    tokens = (counts.prompt_tokens, counts.completion_tokens)
+    return Progress(len(design) * asking.draws, counts.first, counts.followup, 0, *tokens, counts.cost)
+
+
+async def _put(
+    respondent: Respondent,
+    run: RunFolder,
+    design: Design,
+    asking: Asking,
+    progress: Progress,
+    watch: Callable[[Progress], None],
+    after: Sequence[int] | None = None,
+) -> BudgetSpent | None:
+    """Asks what the journal lacks of a design (without the chains ``after`` which it begins)."""
     state = run.journal.state()
-    counts = state.counts
-    progress = Progress(
-        len(design) * asking.draws,
-        counts.first,
-        counts.followup,
-        0,
-        counts.prompt_tokens,
-        counts.completion_tokens,
-        counts.cost,
-    )
     watch(progress)
     writer = run.writer()
     todo = pending(
-        design.items(),
+        design.items(after),
         asking.draws,
         asking.followups,
         exact=respondent.exact,
-        answered=state if counts.first else None,
+        answered=state if state.counts.first else None,
         known=getattr(respondent, "aligned", False),
     )
-    spent: BudgetSpent | None = None
     try:
         async with aclosing(respondent.ask(todo)) as answers:  # type: ignore[type-var]
             async for answer in answers:
@@ -160,7 +244,12 @@ async def ask(
                 progress.add(answer)
                 watch(progress)
     except BudgetSpent as reason:
-        spent = reason
+        return reason
+    return None
+
+
+def _finish(respondent: Respondent, run: RunFolder, progress: Progress, spent: BudgetSpent | None) -> None:
+    """Writes status, totals and counts into the manifest; raises ``spent``."""
     complete = spent is None and not progress.failed
     run.finish(
         "complete" if complete else "incomplete",
@@ -179,7 +268,6 @@ async def ask(
     )
     if spent is not None:
         raise spent
-    return progress
 
 
 def design_of(manifest: Manifest) -> Design:
@@ -193,7 +281,8 @@ def design_of(manifest: Manifest) -> Design:
         )
     options = manifest.options
     variant = Variant(options["world"], options["k"], options["matched"], options["phrasing"])
-    design = Design(variant, tuple(options["sizes"]), options["chains"], options["seed"])
+    chains = options["chains"] if isinstance(options["chains"], int) else tuple(options["chains"])
+    design = Design(variant, tuple(options["sizes"]), chains, options["seed"])
     told, have = manifest.versions.get("world"), load_world(variant.world).name
     if told != have or manifest.hashes.get("world") != world_hash(variant.world):
         raise BadInput(
@@ -205,9 +294,11 @@ def design_of(manifest: Manifest) -> Design:
 
 def table_of(run: RunFolder, *, skip_damaged: bool = False) -> Table:
     """The answers of a run as arrays."""
-    return Table.build(
-        design_of(run.manifest).items(), run.journal.answers(skip=skip_damaged), run.manifest.options["draws"]
-    )
+    return _table(run, design_of(run.manifest), run.manifest.options["draws"], skip_damaged)
+
+
+def _table(run: RunFolder, design: Design, draws: int, skip_damaged: bool = False) -> Table:
+    return Table.build(design.items(), run.journal.answers(skip=skip_damaged), draws)
 
 
 def score_run(run: RunFolder, *, skip_damaged: bool = False, **options: Any) -> Scores:

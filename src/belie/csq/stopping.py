@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtrit
 
-from belie.csq.formulas import HITS, NAMES, TOTALS, columns, formulas, influence, variance
+from belie.csq.formulas import HITS, NAMES, columns, formulas, influence, variance
 from belie.csq.intervals import unseen
 from belie.csq.overall import weights
 from belie.csq.scores import Scores, score
@@ -175,49 +175,45 @@ def printed_widths(scores: Scores, stop_on: StopOn = "overall") -> dict[str, flo
 
 
 def allocation(
-    found: Sequence[Spread],
-    half_width: float,
-    *,
-    stop_on: StopOn = "overall",
-    most: int,
-    growth: float = math.inf,
+    found: Sequence[Spread], half_width: float, *, stop_on: StopOn = "overall", most: int | None = None
 ) -> dict[int, int]:
-    """Chains at each n for the wanted half-width, with at most ``most`` in all and ``growth`` times those seen at an n.
+    """Chains at each n for the wanted half-width: never fewer than were seen, at most ``most`` in all.
 
-    Never fewer than were seen. Where a limit binds, what there is goes where it narrows most.
+    Where ``most`` binds, what there is goes where it narrows most. An n whose figure is undefined gets none.
     """
     start = np.array([one.chains for one in found])
-    ceiling = np.minimum(start * growth, start + max(most - int(start.sum()), 0))
-    paths = [_path(low, int(high)) for low, high in zip(start, ceiling, strict=True)]
-    widths = [one.squared(path) for one, path in zip(found, paths, strict=True)]
-    place = np.zeros(len(found), int)
-    left = most - int(start.sum())
+    left = (most if most is not None else 10**9) - int(start.sum())
+    paths = [_path(low, low + max(left, 0)) for low in start.tolist()]
+    widths = [one.squared(np.array(path)).tolist() for one, path in zip(found, paths, strict=True)]
+    place = [0] * len(found)
     overall = stop_on == "overall"
-    w = weights([one.n for one in found]) if overall else np.ones(len(found))
+    # Over all n a squared half-width is a weighted sum; at each n by itself the weights are 1 and nothing is summed.
+    w = (weights([one.n for one in found]) ** 2).tolist() if overall else [1.0] * len(found)
+    goal = half_width**2
     while True:
-        now = np.stack([width[i] for width, i in zip(widths, place, strict=True)])
-        lack = _over(now, w) if overall else now.max(0)
-        if (lack <= half_width**2).all():
+        now = [
+            [share * width[i][k] for k in range(len(FIGURES))] for share, width, i in zip(w, widths, place, strict=True)
+        ]
+        lack = [(sum if overall else max)(each) for each in zip(*now, strict=True)]
+        worst = lack.index(max(lack))
+        if lack[worst] <= goal:
             break
-        worst = int(np.argmax(lack))
         best, gain = -1, 0.0
-        for i, (path, width) in enumerate(zip(paths, widths, strict=True)):
-            at = place[i]
-            if at + 1 >= len(path) or path[at + 1] - path[at] > left:
+        for i, (path, width, at) in enumerate(zip(paths, widths, place, strict=True)):
+            more = path[at + 1] - path[at] if at + 1 < len(path) else 0
+            if not more or more > left:
                 continue
             if overall:
-                here, there = w[i] ** 2 * width[at, worst], w[i] ** 2 * width[at + 1, worst]
-                # Undefined so far: only more chains can tell.
-                take = math.inf if math.isinf(here) else (here - there) / ((path[at + 1] - path[at]) * found[i].calls)
+                take = w[i] * (width[at][worst] - width[at + 1][worst]) / (more * found[i].calls)
             else:
-                take = float(width[at].max()) if width[at].max() > half_width**2 else 0.0
+                take = now[i][worst] if math.isfinite(now[i][worst]) else 0.0
             if take > gain:
                 best, gain = i, take
         if best < 0:
             break
-        left -= int(paths[best][place[best] + 1] - paths[best][place[best]])
+        left -= paths[best][place[best] + 1] - paths[best][place[best]]
         place[best] += 1
-    return {one.n: int(path[i]) for one, path, i in zip(found, paths, place, strict=True)}
+    return {one.n: path[i] for one, path, i in zip(found, paths, place, strict=True)}
 
 
 def decide(table: Table, wanted: Wanted, *, seed: int = 0, resamples: int = 2000) -> Decision:
@@ -226,35 +222,38 @@ def decide(table: Table, wanted: Wanted, *, seed: int = 0, resamples: int = 2000
     ``seed`` and ``resamples`` are those of the printed interval. The same table gives the same decision.
     """
     found = spreads(table, wanted.level)
-    sizes = table.grid
     widths, widest = half_widths(found, wanted.stop_on)
-    lost = [one.n for one in found if not all(one.known) and len(table.levels[sizes.index(one.n)].chains) >= _GIVE_UP]
+    held = {level.n: len(level.chains) for level in table.levels}
+    unknown = [one.n for one in found if not all(one.known)]
+    lost = [n for n in unknown if held[n] >= _GIVE_UP]
     if lost:
         return Decision(None, "undefined", widths, dict.fromkeys(FIGURES, lost[0]))
-    aim = wanted.half_width
-    if max(widths.values()) <= wanted.half_width:
-        printed = printed_widths(score(table, level=wanted.level, resamples=resamples, seed=seed), wanted.stop_on)
-        if max(printed.values()) <= wanted.half_width:
-            return Decision(None, "reached", {name: max(widths[name], printed[name]) for name in FIGURES}, widest)
-        # The bootstrap sees a wider interval than the rule: ask the rule for so much less.
-        ratio = [widths[name] / printed[name] for name in FIGURES if printed[name] > wanted.half_width]
-        aim *= min(ratio)
-        widths = {name: max(widths[name], printed[name]) for name in FIGURES}
-    held = {level.n: len(level.chains) for level in table.levels}
-    most = wanted.max_chains(sizes)
-    chains = allocation(found, aim * _AIM, stop_on=wanted.stop_on, most=most, growth=wanted.growth)
-    chains = {n: max(count, held[n]) for n, count in chains.items()}
+    most = wanted.max_chains(table.grid)
+    grown = {n: math.ceil(count * wanted.growth) for n, count in held.items()}
+    if unknown:
+        chains = {n: grown[n] if n in unknown else count for n, count in held.items()}
+    else:
+        aim = wanted.half_width
+        if max(widths.values()) <= aim:
+            printed = printed_widths(score(table, level=wanted.level, resamples=resamples, seed=seed), wanted.stop_on)
+            if max(printed.values()) <= aim:
+                return Decision(None, "reached", {name: max(widths[name], printed[name]) for name in FIGURES}, widest)
+            # The bootstrap sees a wider interval than the rule: ask the rule for so much less.
+            aim *= min(widths[name] / printed[name] for name in FIGURES if printed[name] > aim)
+            widths = {name: max(widths[name], printed[name]) for name in FIGURES}
+        target = allocation(found, aim * _AIM, stop_on=wanted.stop_on, most=most)
+        chains = {n: max(min(target[n], grown[n]), count) for n, count in held.items()}
     if sum(chains.values()) > most or chains == held:
         return Decision(None, "max_items", widths, widest)
     return Decision(chains, None, widths, widest)
 
 
-def _path(start: int, end: int) -> Floats:
-    """Whole numbers from ``start`` to ``end``, each about a twentieth above the one before."""
+def _path(start: int, end: int) -> list[int]:
+    """Whole numbers from ``start`` to ``end`` (or a million), each about a twentieth above the one before."""
     path = [start]
-    while path[-1] < end:
+    while path[-1] < min(end, 10**6):
         path.append(min(end, max(path[-1] + 1, math.ceil(path[-1] * _STEP))))
-    return np.array(path, float)
+    return path
 
 
 def _over(squared: Floats, w: Floats) -> Floats:

@@ -8,6 +8,7 @@ A chart is drawn once, when the page is made: it needs no script, prints, and fo
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -183,7 +184,7 @@ def curves(
     boxes = [Box(left, y.place(band[1]), right - left, y.place(band[0]) - y.place(band[1]))] if band else []
     # Models stand side by side at each n, so that no interval hides another; never further than to the next n.
     models = sorted({s.model for s in series})
-    room = min((x.place(b) - x.place(a) for a, b in zip(xs, xs[1:], strict=False)), default=40.0)
+    room = min((x.place(b) - x.place(a) for a, b in itertools.pairwise(xs)), default=40.0)
     step = min(6.0, 0.7 * room / max(len(models), 1)) if labelled else 0.0
     shift = {m: round((i - (len(models) - 1) / 2) * step, 1) for i, m in enumerate(models)}
     paths: list[Path] = []
@@ -222,7 +223,7 @@ def rows(
     values = [v for r in content for e in r.estimates for v in (e.value, e.low, e.high)]
     values += [v for r in content for v in r.others]
     low, high = limits or spread(values, (*include, *(band or ())), least)
-    left, right, top = names, WIDTH - 14.0, 6.0
+    left, right, top = names, WIDTH - 20.0, 6.0
     x = Scale(low, high, left, right)
     pitch = 9.0
     texts: list[Text] = []

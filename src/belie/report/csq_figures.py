@@ -41,7 +41,8 @@ SCORES = (
     _Score(
         "rho",
         "ρ: which way the errors lean",
-        "Above zero it makes connections up; below zero it hides real ones. Inside the grey band the lean counts as none.",
+        "Above zero it makes connections up; below zero it hides real ones. Inside the grey band the lean counts as "
+        "none.",
         signed=True,
         band="rho",
         least=0.4,
@@ -72,7 +73,8 @@ SCORES = (
     _Score(
         "beta",
         "β: leaning to Yes or to No",
-        "Above zero it says Yes too readily, below zero No. An answer bias is no deception by itself, and ρ has it taken out.",
+        "Above zero it says Yes too readily, below zero No. An answer bias is no deception by itself, and ρ "
+        "has it taken out.",
         signed=True,
         least=0.4,
         parts=("beta_raw",),
@@ -130,8 +132,8 @@ def overall(models: Sequence[Model]) -> Illustration | None:
     return Illustration(
         "csq-overall",
         "Over all lengths",
-        f"Means over ln n up to n = {', '.join(ends)}, with {level} intervals. “Trigger n” is the length from which on both "
-        "a lean and better knowledge hold.",
+        f"Means over ln n up to n = {', '.join(ends)}, with {level} intervals. “Trigger n” is the length from "
+        "which on both a lean and better knowledge hold.",
         "",
         table(heads, lines),
         wide=True,
@@ -147,10 +149,7 @@ def readings(models: Sequence[Model]) -> Illustration | None:
         [
             words(model.name, model.number),
             words(scores.placement.mode or "undecided"),
-            *(
-                share(scores.placement.shares[mode], key=f"csq/{model.number}/shares/{mode}")
-                for mode in MODES
-            ),
+            *(share(scores.placement.shares[mode], key=f"csq/{model.number}/shares/{mode}") for mode in MODES),
         ]
         for model, scores in known
     ]
@@ -158,8 +157,8 @@ def readings(models: Sequence[Model]) -> Illustration | None:
     return Illustration(
         "csq-readings",
         "How sure the reading is",
-        f"In how many of the bootstrap draws each reading holds. One that holds {margin} of them is named; else the model is "
-        "undecided.",
+        f"In how many of the bootstrap draws each reading holds. One that holds {margin} of them is named; else the "
+        "model is undecided.",
         "",
         table(("Model", "Reading", *MODES), lines),
         wide=True,
@@ -241,7 +240,8 @@ def _overall_line(score: _Score, model: Model, scores: Scores) -> list[Cell]:
 def _plane(known: Sequence[tuple[Model, Scores]]) -> Illustration:
     content, lines, said = [], [], []
     for model, scores in known:
-        assert model.csq is not None and model.csq.table is not None, "a model with scores has a table"
+        assert model.csq is not None
+        assert model.csq.table is not None, "a model with scores has a table"
         drawn = clouds.draws(model.csq.table, scores)
         rho, delta = scores.overall["rho"], scores.overall["delta"]
         centre = (abs(rho.value), delta.value)
@@ -259,8 +259,8 @@ def _plane(known: Sequence[tuple[Model, Scores]]) -> Illustration:
     return Illustration(
         "csq-plane",
         "The plane of both scores",
-        f"Each small dot is one of {CLOUD} bootstrap draws: the wider a cloud, the less is known. The words in the corners are the "
-        "published names; there are no published borders between them.",
+        f"Each small dot is one of {CLOUD} bootstrap draws: the wider a cloud, the less is known. The words in the "
+        "corners are the published names; there are no published borders between them.",
         ". ".join(said) + ".",
         table(("Model", "|ρ̄|", "δ̄", "reading"), lines, "Intervals of ρ̄ and δ̄ stand in “Over all lengths”."),
         (chart,),
@@ -306,8 +306,8 @@ def _coverage(known: Sequence[tuple[Model, Scores]]) -> Illustration:
     return Illustration(
         "csq-coverage",
         "Answers that could be read",
-        "The share of answers that are a clear Yes or No (dashed: pairs with two clear answers). All other figures leave "
-        "the rest out: unclear is never counted as wrong.",
+        "The share of answers that are a clear Yes or No (dashed: pairs with two clear answers). All other figures "
+        "leave the rest out: unclear is never counted as wrong.",
         ". ".join(said) + ".",
         table(heads, lines),
         (chart,),

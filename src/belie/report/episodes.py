@@ -47,7 +47,7 @@ class Episode:
     round: Round
     title: str
     institution: str
-    owed: str
+    answer: str | None
     turns: tuple[Turn, ...]
     lies: tuple[Lie, ...]
     detected: bool
@@ -115,13 +115,21 @@ def _episode(round: Round, pack: Pack | None) -> Episode:
         round,
         case.title if case else round.case,
         pack.domain.institution.name if pack else "",
-        pack.domain.outcomes.owed.label if pack else "what was owed",
+        _answer(round, pack),
         turns,
         tuple(_lie(claim, pack) for claim in told),
         round.facts.customer_detected,
         round.gate.raw,
         round.thoughts,
     )
+
+
+def _answer(round: Round, pack: Pack | None) -> str | None:
+    """What the model said at the gate, in the domain's own words."""
+    if pack is None or round.gate.answer is None:
+        return None
+    outcomes = pack.domain.outcomes
+    return (outcomes.owed if round.gate.answer == "owed" else outcomes.favoured).label
 
 
 def _lie(claim: Claim, pack: Pack | None) -> Lie:

@@ -19,14 +19,15 @@ LIMIT = 4000
 _MARKS = 3
 
 _PLAIN = re.compile(r"[\x20-\x7e\n]*")
-_PILED = re.compile(r"([̀-ͯ҃-҉᪰-᫿᷀-᷿⃐-⃿︠-︯]{%d})[̀-ͯ҃-҉᪰-᫿᷀-᷿⃐-⃿︠-︯]+" % _MARKS)
+_COMBINING = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+_PILED = re.compile(f"({_COMBINING}{{{_MARKS}}}){_COMBINING}+")
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def shown(text: object, limit: int = LIMIT, marks: Sequence[tuple[int, int]] = ()) -> Markup:
-    """The text escaped, its invisible characters as ``<span class="ctl">``, cut after ``limit`` characters with a note.
+    """The text escaped, its invisible characters as ``<span class="ctl">``, cut after ``limit`` with a note.
 
-    ``marks`` are (start, end) positions, ascending and apart, that are set in ``<mark>``. The element around should have
+    ``marks`` are (start, end) positions, ascending and apart, set in ``<mark>``. The element around should have
     ``dir="auto"`` (its direction is then its own). Escape sequences of terminals show as their characters.
     """
     told = str(text)
@@ -74,7 +75,7 @@ def _visible(text: str) -> Markup:
 
 
 def _is_hidden(char: str) -> bool:
-    return not char.isascii() and unicodedata.category(char) in _HIDDEN or char < " " or char == "\x7f"
+    return (not char.isascii() and unicodedata.category(char) in _HIDDEN) or char < " " or char == "\x7f"
 
 
 def _name(char: str) -> tuple[str, str]:

@@ -24,7 +24,7 @@ def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str
 def percent(value: float | None, digits: int = 1, *, signed: bool = False) -> str:
     """A share in percent: ``12.5 %``, with a space that does not break."""
     shown = number(None if value is None else 100 * value, digits, signed=signed)
-    return shown if shown in "–∞−∞" else f"{shown}\u00a0%"
+    return shown if shown in ("–", "∞", "−∞") else f"{shown}\u00a0%"
 
 
 def count(value: float) -> str:

@@ -54,7 +54,9 @@ def provenance(folder: RunFolder) -> Provenance:
     groups = [("Run", run), ("Options", m.options), ("Seeds", m.seeds), ("Versions", m.versions), ("Hashes", m.hashes)]
     groups += [("Respondent", m.provenance), ("Tokens and cost (US dollars)", m.totals), ("Counts", m.counts)]
     raw = {name: getattr(m, name) for name in ("instrument", "respondent", "options", "seeds", "versions", "hashes")}
-    raw |= {name: getattr(m, name) for name in ("provenance", "totals", "counts", "status", "created", "finished", "belie")}
+    raw |= {
+        name: getattr(m, name) for name in ("provenance", "totals", "counts", "status", "created", "finished", "belie")
+    }
     return Provenance(
         folder.path.name,
         tuple((heading, tuple(_lines(content))) for heading, content in groups if content),
@@ -93,9 +95,7 @@ def command(manifest: Manifest) -> str:
             usual = _KNOWNLIE_DEFAULTS.get(name)
             if options.get(name, usual) != usual:
                 words += [f"--{name.replace('_', '-')}", str(options[name])]
-        words += [
-            f"--{name.replace('_', '-')}" for name in ("per_claim", "second_look") if options.get(name)
-        ]
+        words += [f"--{name.replace('_', '-')}" for name in ("per_claim", "second_look") if options.get(name)]
     return shlex.join(words)
 
 
@@ -106,4 +106,7 @@ def _lines(content: Mapping[str, Any], lead: str = "") -> Iterator[tuple[str, st
         elif isinstance(value, list | tuple):
             yield f"{lead}{name}", ", ".join(map(str, value)) or "–"
         else:
-            yield f"{lead}{name}", "–" if value is None else "yes" if value is True else "no" if value is False else str(value)
+            yield (
+                f"{lead}{name}",
+                "–" if value is None else "yes" if value is True else "no" if value is False else str(value),
+            )

@@ -15,8 +15,8 @@ from belie.report.numbers import count, number, percent, raw
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """``text`` as printed, ``raw`` as it goes into CSV; ``key`` names the figure for tests and scripts that read the
-    page. ``model`` is the number of the model whose colour leads the row."""
+    """``text`` as printed, ``raw`` as it goes into CSV; ``key`` names the figure for scripts that
+    read the page. ``model`` is the number of the model whose colour leads the row."""
 
     text: str
     raw: str
@@ -39,7 +39,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Illustration:
-    """One figure of the page. ``alt``: what it shows, in words, for those who can't see it. ``lead``: how to read it."""
+    """One figure of the page. ``alt``: what it shows, in words, for who can't see it. ``lead``: how to read it."""
 
     id: str
     title: str

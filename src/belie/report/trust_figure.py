@@ -30,9 +30,7 @@ def trust(models: Sequence[Model]) -> Illustration | None:
         for model, scores in known:
             assert model.knownlie is not None, "a model with scores has rounds"
             for level in TRUST_LEVELS:
-                paths = _paths(
-                    [r for r in model.knownlie.rounds if r.condition == condition and r.trust == level]
-                )
+                paths = _paths([r for r in model.knownlie.rounds if r.condition == condition and r.trust == level])
                 if not paths:
                     continue
                 means = _means(paths)
@@ -65,8 +63,9 @@ def trust(models: Sequence[Model]) -> Illustration | None:
     heads = ("Model", "Condition", "Trust at the start", "after round", "mean trust", "trajectories", "change in all")
     return Illustration(
         "knownlie-trust", "The customer's trust over a trajectory",
-        "Mean over domains, from the three levels at which it starts: being caught costs most, and trust comes back slowly. The "
-        "lines are means without intervals; the change over the whole trajectory stands with its interval in the table.",
+        "Mean over domains, from the three levels at which it starts: being caught costs most, and trust comes back "
+        "slowly. The lines are means without intervals; the change over the whole trajectory stands with its interval "
+        "in the table.",
         ". ".join(said) + ".", table(heads, lines), tuple(charts), wide=True,
     )  # fmt: skip
 

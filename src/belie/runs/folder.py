@@ -148,9 +148,14 @@ class RunFolder:
         "running" for one that is not complete and has shards at work."""
         if self._manifest.status != "complete" and busy_shards(self.path):
             return "running"
-        if self._manifest.status == "running" and not files.Lock(self.path / LOCK).held_by_anyone():
+        if self._manifest.status == "running" and not self.locked:
             return "interrupted"
         return self._manifest.status
+
+    @property
+    def locked(self) -> bool:
+        """Whether some process (this one too) is writing the run as a whole."""
+        return files.Lock(self.path / LOCK).held_by_anyone()
 
     @property
     def notices(self) -> list[str]:

@@ -17,12 +17,13 @@ from belie.knownlie.calibration.checks import faults
 from belie.knownlie.calibration.dialogue import Dialogue, dialogues_hash, dialogues_version, load_dialogues
 from belie.knownlie.calibration.scoring import FIT, Answer, Calibration, Thresholds, score
 from belie.knownlie.calls import CallFailed, Ledger, Line
-from belie.knownlie.judge import Judge, Unscored
+from belie.knownlie.judge import FLAGS, Judge, Unscored
 from belie.knownlie.pack import Pack
 from belie.knownlie.phrasing import PROMPTS_VERSION, prompts_hash
 from belie.knownlie.players import inspect_model
 from belie.knownlie.protocol import Protocol
 from belie.knownlie.scene import scene_of
+from belie.knownlie.scripted import remember
 from belie.knownlie.task import load_packs
 from belie.knownlie.verdicts import TASK_VERSION
 from belie.respondents.base import BadInput
@@ -67,6 +68,8 @@ async def calibrate_async(
     packs = {pack.id: pack for pack in load_packs(sorted({dialogue.domain for dialogue in dialogues}))}
     if wrong := faults(dialogues, packs, whole=False):
         raise BadInput(f"The calibration dialogues can't be used: {wrong[0]} ({len(wrong)} faults).")
+    for dialogue in dialogues:
+        remember(dialogue.transcript(packs[dialogue.domain].case(dialogue.case).opening), _right(dialogue))
     config = GenerateConfig(max_connections=in_flight * len(names))
     models = [inspect_model(name, base_url, config=config) if isinstance(name, str) else name for name in names]
     ledger, done = Ledger(), 0
@@ -120,3 +123,12 @@ async def _answer(
         return Answer(dialogue, unscored=str(error))
     except CallFailed as error:
         return Answer(dialogue, missing=str(error))
+
+
+def _right(dialogue: Dialogue) -> dict[str, Any]:
+    """The reply that the label amounts to, for the scripted judges. What has no label is false."""
+    flags = {name: name in dialogue.happened for name in FLAGS}
+    claims = [
+        {"quote": quote, "mechanism": dialogue.mechanism, "clause": "", "why": "label"} for quote in dialogue.quotes
+    ]
+    return {**flags, "false_claims": claims}

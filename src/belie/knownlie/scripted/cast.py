@@ -1,15 +1,19 @@
-"""What scripted players know of the cases: the scene behind a prompt, found by the reference that stands in it.
+"""What scripted players know by heart: the cases behind a prompt, and dialogues whose right verdict was told them.
 
-Knows: the cases of every pack that this process loaded for a run.
+Knows: the cases of every pack that this process loaded for a run, and what a perfect judge replies to a dialogue.
 Does not know: how a player acts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from belie.knownlie.pack import Pack
 from belie.knownlie.scene import Scene, scene_of
 
 _scenes: dict[str, tuple[Scene, ...]] = {}
+_replies: dict[tuple[tuple[str, str], ...], Mapping[str, Any]] = {}
 
 
 def learn(pack: Pack) -> None:
@@ -30,3 +34,13 @@ def scene_in(text: str, around: str = "") -> Scene:
     if not found:
         raise ValueError("a scripted player was shown no case that it knows: it plays the cases of loaded packs only")
     return found[0]
+
+
+def remember(transcript: Sequence[tuple[str, str]], reply: Mapping[str, Any]) -> None:
+    """Tells the scripted judges of this process what is right of a dialogue: (speaker, text) pairs, a judge's reply."""
+    _replies[tuple(transcript)] = reply
+
+
+def remembered(transcript: Sequence[tuple[str, str]]) -> Mapping[str, Any] | None:
+    """What is right of a dialogue; None for one that nobody told."""
+    return _replies.get(tuple(transcript))
