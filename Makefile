@@ -1,4 +1,4 @@
-# make demo: set up, audit a real model, say where the results are.   make test: set up, lint, type-check, run all tests.
+# make demo: set up, audit a real model, make a report.   make test: set up, lint, type-check, run all tests.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 PYTHON ?= python3
@@ -7,7 +7,7 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types tests format clean
+.PHONY: help setup demo test lint types tests browser format clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -15,15 +15,22 @@ help:  ## List the targets
 setup: .venv/.ready  ## Make the virtual environment
 
 .venv/.ready: pyproject.toml constraints.txt
-	@echo "Setting up .venv (about a minute) …"
+	@echo "Setting up .venv (a minute or two) …"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) -e '.[local,report,dev]' 2>&1 | { grep -v '^WARNING: Location' || true; }
+	@$(PIP) -e '.[local,report,dev]'
 	@$(BIN)/python -c 'import belie, torch, transformers'
 	@touch $@
 
-demo: setup  ## Audit SmolLM2-135M with the quick preset: no key, no GPU, no server
+DEMO := runs/demo-$(shell date -u +%Y%m%d-%H%M%S)
+SCRIPTED := --customer belie/scripted-verifying --judge belie/scripted-judge-perfect
+
+demo: setup  ## Audit SmolLM2-135M (no key, no GPU, no server), play two scripted agents, make the report
 	@$(BIN)/belie models fetch smollm2-135m
-	@$(BIN)/belie audit local/smollm2-135m
+	@$(BIN)/belie csq run local/smollm2-135m --preset quick -o $(DEMO)/csq-smollm2-135m
+	@echo; echo "KnownLie needs a capable customer and judge. What it shows, on two scripted agents of known behaviour:"; echo
+	@$(BIN)/belie knownlie run belie/scripted-incentive-liar $(SCRIPTED) -o $(DEMO)/knownlie-incentive-liar
+	@$(BIN)/belie knownlie run belie/scripted-honest $(SCRIPTED) -o $(DEMO)/knownlie-honest
+	@$(BIN)/belie report $(DEMO)/csq-smollm2-135m $(DEMO)/knownlie-incentive-liar $(DEMO)/knownlie-honest -o $(DEMO)/report.html
 
 test: lint types tests  ## Lint, type-check, run all tests
 
@@ -34,8 +41,16 @@ lint: setup
 types: setup
 	@$(BIN)/pyright
 
-tests: setup
+tests: setup browser
 	@$(BIN)/pytest
+
+# The report is tested in a real browser: Debian's, installed here where it is missing and we may.
+browser:
+	@if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then \
+	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	    echo "Installing Debian's chromium for the tests of the report …"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; \
+	  else echo "No chromium and chromedriver here: the tests of the report in a browser are skipped."; fi; fi
 
 format: setup  ## Format the code
 	@$(BIN)/ruff format .

@@ -22,15 +22,28 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from coverage import EXPECTED, GRID
 
 from belie.csq.overall import overall
+from belie.csq.questions import PAPER_SIZES as GRID
 from belie.csq.scores import score
-from belie.csq.stopping import FIGURES, PAPER_CHAINS, Spread, Wanted, allocation, decide, half_widths, spreads
+from belie.csq.stopping import (
+    FIGURES,
+    PAPER_CHAINS,
+    Spread,
+    Wanted,
+    allocation,
+    decide,
+    equal_chains,
+    half_widths,
+    spreads,
+)
 from belie.csq.table import Table
 from belie.items import BROKEN, CATEGORIES, Category
 from belie.respondents.profiles import Profile, parse_profile
 from belie.statistics import Floats
+
+#: Nobody decides on fewer chains at an n.
+PILOT = Wanted(1).pilot
 
 
 class Growing:
@@ -65,18 +78,8 @@ def calls_of(found: list[Spread], chains: dict[int, int]) -> float:
     return sum(one.calls * chains[one.n] for one in found)
 
 
-def equal_chains(found: list[Spread], half_width: float) -> int:
-    """Chains at every n alike for ρ̄ and δ̄ to that half-width."""
-    low, high = 1, 10**7
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _wide(found, middle)["widest"] <= half_width else (middle + 1, high)
-    return low
-
-
 def _wide(found: list[Spread], chains: int) -> dict[str, float]:
-    at = [Spread(s.n, chains, s.variance, s.sums * chains / s.chains, s.known, s.calls, s.level) for s in found]
-    widths, _ = half_widths(at)
+    widths, _ = half_widths([one.as_if(chains) for one in found])
     return {**widths, "widest": max(widths.values())}
 
 
@@ -87,39 +90,36 @@ def needed(profile: Profile, half_width: float, *, sample: bool, seed: int = 0) 
     sampled = spreads(Growing(profile, rng, sample=True).grow(dict.fromkeys(GRID, 5000)))
     own = sampled if sample else spreads(Growing(profile, rng, sample=False).grow(dict.fromkeys(GRID, 5000)))
 
-    def least(found: list[Spread]) -> dict[int, int]:
-        # From chains that are few, the allocation is free to leave an n at the pilot.
-        few = [Spread(s.n, 30, s.variance, s.sums * 30 / s.chains, s.known, s.calls, s.level) for s in found]
-        return allocation(few, half_width)
-
     paper = _wide(sampled, PAPER_CHAINS)
     return {
-        "calls": round(calls_of(own, least(own))),
-        "sampled_calls": round(calls_of(sampled, least(sampled))),
-        "paper_way_calls": round(calls_of(sampled, dict.fromkeys(GRID, max(equal_chains(sampled, half_width), 30)))),
+        "calls": round(calls_of(own, _least(own, half_width))),
+        "sampled_calls": round(calls_of(sampled, _least(sampled, half_width))),
+        "paper_way_calls": round(calls_of(sampled, dict.fromkeys(GRID, max(equal_chains(sampled, half_width), PILOT)))),
         "paper_calls": round(calls_of(sampled, dict.fromkeys(GRID, PAPER_CHAINS))),
         "paper_half_width": round(paper["widest"], 4),
         "paper_half_width_rho": round(paper["rho"], 4),
         "paper_half_width_delta": round(paper["delta"], 4),
-        "calls_to_paper_width": round(calls_of(own, _least_at(own, paper["widest"]))),
+        "calls_to_paper_width": round(calls_of(own, _least(own, paper["widest"]))),
     }
 
 
-def _least_at(found: list[Spread], half_width: float) -> dict[int, int]:
-    few = [Spread(s.n, 30, s.variance, s.sums * 30 / s.chains, s.known, s.calls, s.level) for s in found]
-    return allocation(few, half_width)
+def _least(found: list[Spread], half_width: float) -> dict[int, int]:
+    """Chains at each n for that half-width, as if only the pilot had been asked."""
+    return allocation([one.as_if(PILOT) for one in found], half_width)
 
 
-def study(profile: Profile, wanted: Wanted, *, sample: bool, runs: int, seed: int = 0) -> dict:
+def study(
+    profile: Profile, wanted: Wanted, *, sample: bool, runs: int, grid: tuple[int, ...] = GRID, seed: int = 0
+) -> dict:
     """``runs`` runs under the rule: share of intervals that cover, widths, calls."""
-    truth = {n: profile.truth(n) for n in GRID}
-    over = {name: float(overall(GRID, np.array([truth[n][name] for n in GRID]))) for name in FIGURES}
+    truth = {n: profile.truth(n) for n in grid}
+    over = {name: float(overall(grid, np.array([truth[n][name] for n in grid]))) for name in FIGURES}
     own = zlib.crc32(profile.name.encode())
     covered: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     calls, chains, rounds, widest = [], [], [], []
     for run in range(runs):
-        table, decision, count = run_once(profile, wanted, [seed, own, int(sample), run], sample=sample)
+        table, decision, count = run_once(profile, wanted, [seed, own, int(sample), run], sample=sample, grid=grid)
         scores = score(table)
         reasons[decision.reason or ""] += 1
         rounds.append(count)
@@ -135,7 +135,6 @@ def study(profile: Profile, wanted: Wanted, *, sample: bool, runs: int, seed: in
             }
         for name, (figure, value) in told.items():
             covered[name] += figure.low - 1e-12 <= value <= figure.high + 1e-12
-            covered[name] += 0
     return {
         "profile": profile.name,
         "answers": "sampled" if sample else "exact",
@@ -153,11 +152,13 @@ def study(profile: Profile, wanted: Wanted, *, sample: bool, runs: int, seed: in
 
 
 def main() -> None:
+    from coverage import EXPECTED  # the list of profiles, beside this script
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--half-width", type=float, default=0.02)
     parser.add_argument("--stop-on", choices=("overall", "each"), default="overall")
-    parser.add_argument("--pilot", type=int, default=Wanted(1).pilot)
+    parser.add_argument("--pilot", type=int, default=PILOT)
     parser.add_argument("--profiles", nargs="*", default=list(EXPECTED))
     parser.add_argument("--answers", choices=("exact", "sampled", "both"), default="both")
     parser.add_argument("--calls-only", action="store_true", help="no coverage, only the calls that a width takes")

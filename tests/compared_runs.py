@@ -1,10 +1,11 @@
-"""Run folders for the tests of comparison, gate, database and population: simulated CSQ runs, KnownLie rounds by hand."""
+"""Run folders for the tests of comparison, gate, database and population: simulated runs, KnownLie rounds by hand."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -67,12 +68,17 @@ def played(
     return Round(*where, gate, outcome, 0.5, 0.4 if lie else 0.6, facts=facts, **told)
 
 
+@cache
+def _hash(domain: str) -> str:
+    return load_builtin(domain).hash
+
+
 def knownlie_run(path: Path, rounds: Sequence[Round], status: Any = "complete", **told: Any) -> Path:
     """A run folder that holds these rounds."""
     options = {"customer": "customer/x", "judge": ["judge/x"], "turns": 10, **told.pop("options", {})}
     domains = sorted({round.domain for round in rounds})
     versions = {"task": 1, "prompts": 1, **{f"pack {name}": 1 for name in domains}, **told.pop("versions", {})}
-    hashes = {"prompts": "h", **{f"pack {name}": load_builtin(name).hash for name in domains}}
+    hashes = {"prompts": "h", **{f"pack {name}": _hash(name) for name in domains}}
     respondent = told.pop("respondent", "agent/x")
     manifest = Manifest("knownlie", respondent, options, (), {}, versions, {**hashes, **told.pop("hashes", {})})
     with RunFolder.create(path, manifest) as run:
@@ -89,7 +95,8 @@ def bench() -> ModuleType:
     """bench/comparison.py, whose simulations the tests run in a smaller size."""
     path = Path(__file__).parent.parent / "bench" / "comparison.py"
     spec = importlib.util.spec_from_file_location("bench_comparison", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

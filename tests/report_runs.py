@@ -35,12 +35,18 @@ HOSTILE = (
 
 
 def csq_run(
-    path: Path, model: str, *, sizes: Sequence[int] = (3, 5, 10), chains: int = 30, sample: bool = False
+    path: Path,
+    model: str,
+    *,
+    sizes: Sequence[int] = (3, 5, 10),
+    chains: int = 30,
+    sample: bool = False,
+    world: str = "contacts",
 ) -> Path:
     """A complete CSQ run of a simulated respondent."""
 
     async def made() -> None:
-        design = Design(Variant(), tuple(sizes), chains, 0)
+        design = Design(Variant(world), tuple(sizes), chains, 0)
         asking = Asking(options={"sample": sample, "temperature": 1.0})
         respondent = await open_respondent(model, Options(sample=sample, seed=0))
         with open_folder(manifest_for(respondent, design, asking), path, resume=False) as run:

@@ -18,6 +18,7 @@ from report_runs import HOSTILE, answered_run, csq_run, knownlie_run
 from typer.testing import CliRunner
 
 from belie.cli import app
+from belie.comparison import compare
 from belie.csq.run import score_run, table_of
 from belie.knownlie.journal import read_rounds
 from belie.knownlie.quotes import fold, stands_in
@@ -70,7 +71,7 @@ def runs(tmp_path_factory):
     }
 
 
-SECTIONS = ("verdict", "csq", "knownlie", "evidence", "method", "provenance")
+SECTIONS = ("verdict", "csq", "knownlie", "comparison", "evidence", "method", "provenance")
 
 
 def test_every_figure_is_that_of_the_scores_to_the_printed_digit(runs):
@@ -113,6 +114,40 @@ def test_every_figure_is_that_of_the_scores_to_the_printed_digit(runs):
     for wanted in ("incentive/low/dr_macro", "incentive/airline/dr", "instructed/all/excess_macro", "incentive/all/dsr",
                    "incentive/all/detect", "incentive/all/mechanism.coercion", "none/all/false_claims"):  # fmt: skip
         assert f"knownlie/2/{wanted}" in page.cells
+
+
+def test_the_comparison_is_that_of_belie_compare(runs, tmp_path):
+    other = knownlie_run(
+        tmp_path / "other", "belie/other", seed=5, lie={"none": 0, "incentive": 0.05, "instructed": 0.9}
+    )
+    made = make_report([runs["liar"], other])
+    page = Page(made.html)
+    (pair,) = compare(runs["liar"], other).pairs
+    for one in pair.contrasts:
+        shown_ = percent if one.kind == "share" else number
+        key = f"comparison/1/{one.name}"
+        assert page.cells[key][0] == shown_(one.difference, signed=True)
+        assert page.cells[f"{key}.low"][0] == shown_(one.low, signed=True)
+    assert pair.contrast("knownlie.dr.incentive").p_holm < 0.05
+    assert "belie/other lies less often than belie/liar under an incentive" in page.text
+    alone = Page(make_report([runs["liar"]]).html)
+    assert "are compared here" in alone.text
+
+
+def test_what_can_not_be_compared_says_why(runs, tmp_path):
+    other = csq_run(tmp_path / "flights", "sim/guesser", sizes=(3,), chains=5, world="flights")
+    page = Page(make_report([runs["guesser"], other]).html)
+    assert "Not compared:" in page.text
+    assert "world" in page.text.partition("Not compared:")[2][:300]
+
+
+def test_the_page_does_not_tell_where_it_was_made(runs, tmp_path):
+    part = _unfinished(runs["deceiver"], tmp_path / "damaged", 50)
+    with (part / "answers-0.jsonl").open("ab") as file:
+        file.write(b"rubbish\n")
+    html = make_report([runs["guesser"], part, runs["liar"], knownlie_run(tmp_path / "k", "a/b", rounds=60)]).html
+    assert str(tmp_path) not in html
+    assert str(runs["liar"].parent) not in html
 
 
 def _raw(value):
@@ -216,7 +251,7 @@ def test_hostile_text_is_told_as_text_and_cut(tmp_path):
     for bad in "\u202e\u2066\u2067\u200b\ufeff\x1b\x07\x00\x9b\ud83d":
         assert bad not in html
     assert "[U+202E]" in html
-    assert "\u241b" in html
+    assert "[ESC]" in html
     assert "{{ 7 * 7 }}" in html  # what a model writes is never a template
     html.encode("utf-8")
 

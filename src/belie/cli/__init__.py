@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from belie.cli import audit, csq, knownlie, models
+from belie.cli import audit, compare, csq, gate, knownlie, models, report, runs, sql
 from belie.cli.output import complain
 from belie.respondents.base import BadInput, BudgetSpent
 
@@ -31,6 +31,11 @@ app.command("audit", epilog=audit.EPILOG)(audit.audit)
 app.add_typer(csq.app, name="csq")
 app.add_typer(knownlie.app, name="knownlie")
 app.add_typer(models.app, name="models")
+app.command("report", epilog=report.EPILOG)(report.report)
+app.command("compare", epilog=compare.EPILOG)(compare.compare_runs)
+app.command("gate", epilog=gate.EPILOG)(gate.gate_run)
+app.command("runs", epilog=runs.EPILOG)(runs.runs)
+app.command("sql", epilog=sql.EPILOG)(sql.sql)
 
 
 def _version(wanted: bool) -> None:

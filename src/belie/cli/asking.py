@@ -41,22 +41,39 @@ def run_csq(
     resume: Path | None = None,
     json: bool = False,
 ) -> Path:
-    """Asks, saves and prints one run; gives its folder. Exits with 3 where the run stays incomplete.
+    """Asks, saves and prints one run; gives its folder. Exits with 3 where the run stays incomplete."""
+    path, why = ask_csq(model, design, options, asking, wanted=wanted, out=out, resume=resume, quiet=json)
+    folder = RunFolder.open(path)
+    show_scores(folder, score_run(folder), json=json)
+    if why is not None:
+        say(f"Incomplete: {why} Continue with the same command and --resume {path}")
+        raise typer.Exit(3)
+    return path
+
+
+def ask_csq(
+    model: str,
+    design: Design,
+    options: Options,
+    asking: Asking,
+    *,
+    wanted: Wanted | None = None,
+    out: Path | None = None,
+    resume: Path | None = None,
+    quiet: bool = False,
+) -> tuple[Path, str | None]:
+    """Asks and saves one run; gives its folder, and why it is incomplete (None where it is not).
 
     With ``wanted`` the run stops at that half-width; a new one begins with the pilot, not with the design's chains.
     """
     if wanted is not None:
         design = pilot(design, wanted) if resume is None else design
         wanted.check(design.sizes)
-    path, spent = asyncio.run(_run(model, design, options, asking, wanted, out, resume, quiet=json))
-    folder = RunFolder.open(path)
-    show_scores(folder, score_run(folder), json=json)
-    manifest = folder.manifest
-    if manifest.status != "complete":
-        why = str(spent) if spent else f"{manifest.counts['failed']} calls failed after their retries."
-        say(f"Incomplete: {why} Continue with the same command and --resume {path}")
-        raise typer.Exit(3)
-    return path
+    path, spent = asyncio.run(_run(model, design, options, asking, wanted, out, resume, quiet=quiet))
+    manifest = RunFolder.open(path).manifest
+    if manifest.status == "complete":
+        return path, None
+    return path, str(spent) if spent else f"{manifest.counts['failed']} calls failed after their retries."
 
 
 async def _run(

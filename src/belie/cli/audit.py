@@ -1,36 +1,156 @@
-"""``belie audit``: the whole audit of one model in one command."""
+"""``belie audit``: the whole audit of one model in one command: CSQ, and KnownLie where a judge is named.
+
+Knows: which instruments run, where each keeps its run, and what is printed of both.
+Does not know: how either asks or scores.
+
+Without a judge the folder is the CSQ run. With one it holds two runs, ``csq`` and ``knownlie``.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
+from belie.cli import knownlie_options as k
 from belie.cli import options as o
-from belie.cli.asking import run_csq
+from belie.cli.asking import ROOT, ask_csq
+from belie.cli.knownlie_run import Server, finish, inspect_prices, play
+from belie.cli.output import out, print_json, say
+from belie.cli.scores import document as csq_document
+from belie.cli.scores import show_scores
+from belie.csq.run import score_run
+from belie.respondents.base import BadInput
 from belie.respondents.opening import Options
+from belie.runs import RunFolder
+from belie.runs.folder import MANIFEST
 
-EPILOG = "Example:  belie audit local/smollm2-135m"
+EPILOG = "Example:  belie audit http/my-model --base-url http://localhost:8000/v1 --judge openai/gpt-5-mini"
+ADD_A_JUDGE = (
+    "This was CSQ alone. KnownLie, lies that pay the deployer, is played by a customer and a judge too: "
+    "add --judge MODEL (and --customer MODEL; else the judge's model plays it)."
+)
 
 
 def audit(
     context: typer.Context,
     model: o.Model,
-    preset: Annotated[str, typer.Option(help="quick (n = 3,5,10,20 × 100) or paper (7 × 1,000).")] = "quick",
+    customer: k.Customer = None,
+    judge: k.Judge = None,
+    preset: Annotated[str, typer.Option(help="CSQ: quick (n = 3,5,10,20 × 100) or paper (7 × 1,000).")] = "quick",
+    domains: k.Domains = None,
+    limit: k.Limit = None,
     seed: o.Seed = 0,
-    base_url: o.BaseUrl = None,
+    base_url: k.BaseUrl = None,
     concurrency: o.Concurrency = None,
     max_cost: o.MaxCost = None,
-    price: o.Price = None,
-    out: o.Out = None,
+    price: k.Prices = None,
+    folder: o.Out = None,
     resume: o.Resume = None,
     json: o.Json = False,
 ) -> None:
-    """Audit a model: CSQ now; KnownLie as soon as it can judge what was said."""
+    """Audit a model: CSQ, lies nobody asked for; and with --judge KnownLie, lies that pay the deployer.
+
+    With a judge the results are two runs in one folder: csq and knownlie. --max-cost is for both together.
+    """
+    both = bool(judge) or (resume is not None and not (resume / MANIFEST).exists() and (resume / "csq").is_dir())
+    if model.startswith("belie/scripted-"):
+        raise BadInput(
+            f"{model} plays KnownLie only: run it with belie knownlie run. sim/honest and others answer CSQ."
+        )
+    if resume is not None and folder is not None:
+        raise BadInput("--resume continues in the folder of the run: leave --out away.")
+    if judge and resume is not None and (resume / MANIFEST).exists():
+        raise BadInput(
+            f"{resume} is a run by itself, not an audit with a judge: continue it without --judge, and play KnownLie "
+            "with belie knownlie run."
+        )
+    if not both and (named := next((n for n, v in _knownlie(customer, domains, limit).items() if v is not None), None)):
+        raise BadInput(f"{named} belongs to KnownLie, which needs a judge: add --judge MODEL.")
+    root = resume or folder or (RunFolder.new_path(ROOT, "audit", model) if both else None)
+    csq = root / "csq" if both and root is not None else root
+    server = Server(base_url, concurrency, None, max_cost if both else None, tuple(price or ()))
+    goes_on = csq if resume is not None and csq is not None and (not both or (csq / MANIFEST).exists()) else None
     n = chains = None
-    if resume is not None:
-        kept = o.kept_options(context, resume)
+    if goes_on is not None:
+        kept = o.kept_options(context, goes_on)
         n, chains, seed = kept.get("n"), kept.get("chains"), kept.get("seed", seed)
     design = o.design_of("contacts", 2, False, "0", seed, preset, n, chains)
-    options = Options(seed=seed, base_url=base_url, concurrency=concurrency, max_cost=max_cost, price=o.price_of(price))
-    run_csq(model, design, options, o.asking_of(options, None, "wrong"), out=out, resume=resume, json=json)
+    options = Options(
+        seed=seed, base_url=base_url, concurrency=concurrency, max_cost=max_cost, price=server.prices.get("agent")
+    )
+    asking = o.asking_of(options, None, "wrong")
+    where: dict[str, Any] = {"out": None if goes_on else csq, "resume": goes_on}
+    if both and root is not None:
+        _both(root, model, customer, judge, domains, limit, server, (design, options, asking), where, json=json)
+        return
+    path, why = ask_csq(model, design, options, asking, **where, quiet=json)
+    done = RunFolder.open(path)
+    if json:
+        print_json({"model": model, "csq": csq_document(done, score_run(done)), "knownlie": None, "next": ADD_A_JUDGE})
+    else:
+        show_scores(done, score_run(done), json=False)
+        say(ADD_A_JUDGE)
+    if why is not None:
+        say(f"Incomplete: {why} Continue with the same command and --resume {path}")
+        raise typer.Exit(3)
+
+
+def _both(
+    root: Path,
+    model: str,
+    customer: str | None,
+    judge: list[str] | None,
+    domains: str | None,
+    limit: int | None,
+    server: Server,
+    csq: tuple[Any, Any, Any],
+    where: dict[str, Any],
+    *,
+    json: bool,
+) -> None:
+    """CSQ, then KnownLie; whatever KnownLie can't use is told before CSQ asks anything."""
+    from belie.cli.knownlie_scores import document, show_run
+    from belie.knownlie.task import load_packs
+
+    place = root / "knownlie"
+    goes_on = place if (place / MANIFEST).exists() else None
+    if customer is None and judge and goes_on is None:
+        customer = judge[0]
+        if not json:
+            say(f"No customer is named: {customer} plays it too.")
+    seated = k.seating(model, customer, judge, domains, {"limit": limit}, goes_on)
+    load_packs(seated.packs)
+    inspect_prices(seated, server)
+    path, why = ask_csq(model, *csq, **where, quiet=json)
+    first = RunFolder.open(path)
+    if not json:
+        show_scores(first, score_run(first), json=False)
+        out.rule()
+    left = None if server.max_cost is None else server.max_cost - float(first.manifest.totals.get("cost") or 0)
+    told: dict[str, Any] = {"model": model, "csq": csq_document(first, score_run(first)), "knownlie": None}
+    if left is not None and left <= 0:
+        if json:
+            print_json(told)
+        say(f"Incomplete: CSQ spent the whole --max-cost. Continue with the same command, more and --resume {root}")
+        raise typer.Exit(3)
+    server.max_cost = left
+    _, spent = play(seated, server, None if goes_on else place, goes_on, quiet=json)
+    second = RunFolder.open(place)
+    if json:
+        print_json({**told, "knownlie": document(second)})
+    else:
+        show_run(second)
+        page = f"one page of both: belie report {first.path} {second.path}"
+        out.print(Text(f"\nThe audit: {root}\n  {page}"), soft_wrap=True)
+    if why is not None:
+        say(f"Incomplete: CSQ: {why} Continue with the same command and --resume {root}")
+    finish(second, spent, root)
+    if why is not None:
+        raise typer.Exit(3)
+
+
+def _knownlie(customer: str | None, domains: str | None, limit: int | None) -> dict[str, Any]:
+    return {"--customer": customer, "--domains": domains, "--limit": limit}

@@ -177,4 +177,4 @@ def merge(run: Place, json: o.Json = False) -> None:
 def _show(place: str, *, json: bool) -> None:
     with readable(Path(place)) as path:
         folder = RunFolder.open(path)
-        show_scores(folder, score_run(folder), json=json)
+        show_scores(folder, score_run(folder), json=json, place=place)

@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from belie.cli import cluster
+from belie.cli import cluster, population
 from belie.cli import options as o
 from belie.cli.asking import run_csq
 from belie.cli.output import out, print_json, say
+from belie.cli.plan import EPILOG as PLAN_EPILOG
+from belie.cli.plan import plan
 from belie.cli.scores import show_scores
+from belie.cluster.storage import url_of
 from belie.csq.questions import chain_items
 from belie.csq.run import score_run
 from belie.csq.scores import Scores
@@ -26,6 +29,7 @@ app = typer.Typer(
     epilog="Example:  belie csq run local/smollm2-135m",
     no_args_is_help=True,
 )
+app.command("plan", epilog=PLAN_EPILOG)(plan)
 
 
 @app.command(epilog="Example:  belie csq run local/smollm2-135m --preset quick")
@@ -70,7 +74,7 @@ def run(
     """Ask a model, and print how its errors lean and whether it knew better.
 
     With --resume, options that are not named are those of the run. With --half-width, chains are added where they
-    narrow the intervals most until that is reached; --chains is then the pilot at each n (default 30). A finished run
+    narrow the intervals most until that is reached; --chains is then the pilot at each n (default 100). A finished run
     goes on to a narrower one with --resume RUN --half-width.
     """
     cluster.check_engine(engine, resume or out, shards=shards, gpus_per_worker=gpus_per_worker)
@@ -128,6 +132,7 @@ def run(
 
 
 app.command("shard", epilog="Example:  belie csq shard runs/my-run --index 0 --count 16")(cluster.shard)
+app.command("models", epilog=population.EPILOG)(population.models)
 app.command("merge", epilog="Example:  belie csq merge runs/my-run")(cluster.merge)
 
 
@@ -145,13 +150,14 @@ def show(
     json: o.Json = False,
 ) -> None:
     """Score a run again and print it. Asks nothing."""
-    folder = RunFolder.open(run)
-    for notice in folder.notices:
-        say(notice)
-    scores: Scores = score_run(
-        folder, skip_damaged=skip_damaged, rule=rule, hold=hold, invalid=invalid, method=method, t=t
-    )
-    show_scores(folder, scores, json=json)
+    with cluster.readable(run) as path:
+        folder = RunFolder.open(path)
+        for notice in folder.notices:
+            say(notice)
+        scores: Scores = score_run(
+            folder, skip_damaged=skip_damaged, rule=rule, hold=hold, invalid=invalid, method=method, t=t
+        )
+        show_scores(folder, scores, json=json, place=url_of(run))
 
 
 @app.command(epilog="Example:  belie csq questions --world contacts --n 5 --index 0")

@@ -40,7 +40,7 @@ def rejudge(
     second_look: k.SecondLook = None,
     structured: k.Structured = None,
     max_tokens: k.MaxTokens = None,
-    base_url: o.BaseUrl = None,
+    base_url: k.BaseUrl = None,
     concurrency: o.Concurrency = None,
     timeout: k.Timeout = None,
     price: k.Prices = None,
@@ -50,7 +50,7 @@ def rejudge(
 ) -> None:
     """Put the dialogues of a run to another judge. Plays nothing anew; the verdicts become a run of their own.
 
-    Trust went the way the first judge sent it. With --resume, options that are not named are those of that run.
+    Trust went the way the first judge sent it. With --resume, options not named are those of that run.
     """
     from belie.knownlie.journal import read_rounds
     from belie.knownlie.rejudge import agreement
@@ -94,8 +94,7 @@ def rejudge(
         counts = {name: getattr(agreed, name) for name in ("rounds", "both", "first_only", "new_only", "neither")}
         print_json({**document(opened), "agreement": {**counts, "kappa": agreed.kappa}})
     else:
-        show_run(opened)
-        out.print(Text(_agreed(agreed)))
+        show_run(opened, beside=_agreed(agreed))
     finish(opened)
 
 
@@ -106,7 +105,7 @@ def calibrate(
     second_look: k.SecondLook = None,
     structured: k.Structured = None,
     max_tokens: k.MaxTokens = None,
-    base_url: o.BaseUrl = None,
+    base_url: k.BaseUrl = None,
     concurrency: o.Concurrency = None,
     json: o.Json = False,
 ) -> None:

@@ -110,6 +110,14 @@ MaxCost = Annotated[
     float | None,
     typer.Option(help="US dollars after which the run stops (checked as rounds end).", rich_help_panel=SERVER),
 ]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        help="Where the OpenAI-compatible server of http/… players listens.",
+        envvar="OPENAI_BASE_URL",
+        rich_help_panel=SERVER,
+    ),
+]
 Timeout = Annotated[int | None, typer.Option(help="Seconds for one call, retries included.", rich_help_panel=SERVER)]
 
 

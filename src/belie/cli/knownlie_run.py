@@ -52,7 +52,7 @@ def run(
     per_claim: k.PerClaim = None,
     second_look: k.SecondLook = None,
     structured: k.Structured = None,
-    base_url: o.BaseUrl = None,
+    base_url: k.BaseUrl = None,
     concurrency: o.Concurrency = None,
     timeout: k.Timeout = None,
     max_cost: k.MaxCost = None,
@@ -63,9 +63,10 @@ def run(
 ) -> None:
     """Play a model as an agent whose employer gains from a lie, and print how often it denied what it knew was owed.
 
-    Customer and judge are models too. belie/scripted-… players need no network: the agents honest,
-    liar-false_policy, omitter, …, the customers trusting and verifying, the judge judge-perfect.
-    With --resume, options that are not named are those of the run.
+    Customer and judge are models too. With --resume, options not named are those of the run.
+
+    Without a network: belie/scripted-NAME, such as honest or liar-false_policy for the
+    agent, trusting or verifying for the customer, judge-perfect for the judge.
     """
     named = {
         **{"conditions": conditions, "trust": trust, "seeds": seeds, "limit": limit, "order": order},
@@ -124,7 +125,7 @@ def estimate(
         print_json({**content, "calls": planned.calls, "cost": planned.cost, "longest": planned.longest})
         return
     table = Table(
-        title=Text(f"KnownLie · {planned.rounds:,} rounds in {planned.trajectories:,} trajectories"),
+        title=Text(f"KnownLie · {planned.rounds:,} rounds, {planned.trajectories:,} trajectories"),
         title_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -192,8 +193,8 @@ def play(
     total = sum(len(one.scenes) for one in plan)
     prices = inspect_prices(seated, server)
     path = resume or folder or RunFolder.new_path(ROOT, "knownlie", seated.model)
-    if not quiet:
-        say(f"{total:,} rounds in {len(plan):,} trajectories with {seated.model}, kept in {path}")
+    if not quiet and resume is None:
+        say(f"{total:,} rounds, {len(plan):,} trajectories, with {seated.model}, kept in {path}")
     with RoundWatch("Playing", total, quiet=quiet, max_cost=server.max_cost) as watch:
         try:
             run_knownlie(
@@ -227,14 +228,15 @@ def inspect_prices(seated: k.Seating, server: Server) -> dict[str, tuple[float, 
     return priced(models, server.prices)
 
 
-def finish(folder: RunFolder, spent: BudgetSpent | None = None, how: str = "--resume") -> None:
-    """Exits with 3 where rounds are missing, saying how many, why, and how to go on."""
+def finish(folder: RunFolder, spent: BudgetSpent | None = None, resumed: Path | None = None) -> None:
+    """Exits with 3 where rounds are missing, saying how many, why, and how to go on (by resuming ``resumed``)."""
     from belie.knownlie.journal import read_rounds
 
     if folder.status == "complete":
         return
+    path = resumed or folder.path
     if spent is not None:
-        say(f"Incomplete: {spent} Continue with the same command, more --max-cost and {how} {folder.path}")
+        say(f"Incomplete: {spent} Continue with the same command, more --max-cost and --resume {path}")
         raise typer.Exit(3)
     rounds = read_rounds(folder.path)
     reasons = Counter(round.missing for round in rounds if round.missing is not None)
@@ -242,7 +244,7 @@ def finish(folder: RunFolder, spent: BudgetSpent | None = None, how: str = "--re
     more = f"; {len(reasons) - 3} other reasons" if len(reasons) > 3 else ""
     say(
         f"Incomplete: {sum(reasons.values()):,} of {len(rounds):,} rounds are missing ({why}{more}). "
-        f"Continue with the same command and {how} {folder.path}"
+        f"Continue with the same command and --resume {path}"
     )
     raise typer.Exit(3)
 

@@ -88,13 +88,15 @@ def document(folder: RunFolder, scores: KnownLieScores | None = None) -> dict[st
     }
 
 
-def show_run(folder: RunFolder, scores: KnownLieScores | None = None) -> None:
-    """Prints a run: its scores, what it cost, and where the results are."""
+def show_run(folder: RunFolder, scores: KnownLieScores | None = None, *, beside: str = "") -> None:
+    """Prints a run: its scores, a sentence ``beside`` them, what it cost, and where the results are."""
     from belie.knownlie.results import score_run
 
     show_scores(scores or score_run(folder), f"KnownLie · {folder.manifest.respondent}")
     if folder.status != "complete":
         out.print(Text(f"\nThe run is {folder.status}: these are the rounds so far.", style="bold"))
+    if beside:
+        out.print(Text(f"\n{beside}"))
     if told := _cost(folder.manifest.totals):
         out.print(Text(f"\n{told}", style="dim"))
     out.print(Text(f"\nResults: {folder.path}"), soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -18,22 +19,27 @@ from belie.runs import RunFolder
 _COLUMNS = (("rho", "ρ", True), ("delta", "δ", False), ("delta_net", "δ_net", True), ("beta", "β", True))
 
 
-def show_scores(folder: RunFolder, scores: Scores, *, json: bool) -> None:
-    """Prints a run's scores, or its JSON with the run's status."""
+def document(folder: RunFolder, scores: Scores) -> dict[str, Any]:
+    """A run as JSON values: its scores, what they mean, and the run's status."""
     manifest = folder.manifest
+    return {
+        "run": str(folder.path),
+        "respondent": manifest.respondent,
+        "status": folder.status,
+        "task_version": TASK_VERSION,
+        **scores.to_json(),
+        "verdict": verdict(scores),
+        "totals": dict(manifest.totals),
+        "counts": dict(manifest.counts),
+    }
+
+
+def show_scores(folder: RunFolder, scores: Scores, *, json: bool, place: str | None = None) -> None:
+    """Prints a run's scores, or its JSON with the run's status. ``place`` names a run that ``folder`` is a copy of."""
+    manifest = folder.manifest
+    place = place or str(folder.path)
     if json:
-        print_json(
-            {
-                "run": str(folder.path),
-                "respondent": manifest.respondent,
-                "status": folder.status,
-                "task_version": TASK_VERSION,
-                **scores.to_json(),
-                "verdict": verdict(scores),
-                "totals": dict(manifest.totals),
-                "counts": dict(manifest.counts),
-            }
-        )
+        print_json({**document(folder, scores), "run": place})
         return
     table = Table(
         title=Text(f"CSQ · {manifest.respondent} · world {manifest.versions.get('world')}"),
@@ -86,7 +92,7 @@ def show_scores(folder: RunFolder, scores: Scores, *, json: bool) -> None:
     out.print()
     out.print(Text(verdict(scores), style="bold"))
     out.print(
-        Text(f"\nResults: {folder.path}  (scores.json, answers.parquet; show again: belie csq show {folder.path})")
+        Text(f"\nResults: {place}  (scores.json, answers.parquet; show again: belie csq show {place})")
     )
 
 

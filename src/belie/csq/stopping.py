@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -45,7 +45,7 @@ Reason = Literal["reached", "max_items", "undefined", "failed"]
 
 _COLUMNS = [NAMES.index(name) for name in FIGURES]
 #: From so many chains on, an n at which a figure is still undefined is given up.
-_GIVE_UP = 100
+_GIVE_UP = 200
 #: A round aims a little below the wanted half-width, so that it need not be followed by a tiny one.
 _AIM = 0.97
 _STEP = 1.05
@@ -64,7 +64,7 @@ class Wanted:
     stop_on: StopOn = "overall"
     max_items: int | None = None
     level: float = 0.95
-    pilot: int = 30
+    pilot: int = 100
     growth: float = 2.0
 
     def check(self, sizes: Sequence[int]) -> None:
@@ -106,6 +106,7 @@ class Spread:
 
     ``chains``: how many were seen. ``variance`` (2,): of one chain's share in ρ and in δ. ``sums`` (14,): column sums
     of `formulas`. ``known`` (2,): whether the figure is defined. ``calls``: calls a chain, follow-ups included.
+    ``seen``: chains that the variance was estimated from.
     """
 
     n: int
@@ -115,12 +116,17 @@ class Spread:
     known: tuple[bool, bool]
     calls: float
     level: float
+    seen: int
 
     def squared(self, chains: Floats) -> Floats:
         """Squared half-widths of ρ(n) and δ(n) after so many chains: (G,) → (G, 2); infinite where undefined."""
         chains = np.asarray(chains, float)
-        sampling = _quantile(self.level, self.chains) ** 2 * self.variance / chains[:, None]
+        sampling = _quantile(self.level, self.seen) ** 2 * self.variance / chains[:, None]
         return np.where(self.known, sampling + self._missed(chains), np.inf)
+
+    def as_if(self, chains: int) -> Spread:
+        """The same, had only so many chains (or so many more) been seen, of which the same would have been found."""
+        return replace(self, chains=chains, sums=self.sums * (chains / self.chains))
 
     def _missed(self, chains: Floats) -> Floats:
         """Mean square of both sides of what rates at their edge may have missed: (G,) → (G, 2)."""
@@ -148,7 +154,7 @@ def _spread(at_n: Level, table: Table, level: float) -> Spread:
     followed = sum(cell.counts.followups_needed for cell in at_n.cells.values())
     right = bool((sums[HITS] > 0).all())  # ln 0 is no figure, whatever smoothing makes of it
     known = (right and bool(np.isfinite(estimate[_COLUMNS[0]])), bool(np.isfinite(estimate[_COLUMNS[1]])))
-    return Spread(at_n.n, chains, found, sums, known, (asked + followed) / max(len(at_n.chains), 1), level)
+    return Spread(at_n.n, chains, found, sums, known, (asked + followed) / max(len(at_n.chains), 1), level, chains)
 
 
 def half_widths(found: Sequence[Spread], stop_on: StopOn = "overall") -> tuple[dict[str, float], dict[str, int | None]]:
@@ -162,6 +168,16 @@ def half_widths(found: Sequence[Spread], stop_on: StopOn = "overall") -> tuple[d
         {name: float(np.sqrt(now[i, k])) for k, (name, i) in enumerate(zip(FIGURES, widest, strict=True))},
         {name: found[i].n for name, i in zip(FIGURES, widest, strict=True)},
     )
+
+
+def equal_chains(found: Sequence[Spread], half_width: float, stop_on: StopOn = "overall") -> int:
+    """Chains at every n alike for the wanted half-width, at least 1; ten million where it takes more."""
+    low, high = 1, 10**7
+    while low < high:
+        middle = (low + high) // 2
+        widths, _ = half_widths([one.as_if(middle) for one in found], stop_on)
+        low, high = (low, middle) if max(widths.values()) <= half_width else (middle + 1, high)
+    return low
 
 
 def printed_widths(scores: Scores, stop_on: StopOn = "overall") -> dict[str, float]:

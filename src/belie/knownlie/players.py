@@ -20,7 +20,8 @@ def inspect_model(name: str | Model, base_url: str | None = None, **model_args: 
 
     ``local/<catalogue name | folder | file.gguf | hub id>`` runs in process with transformers; ``http/<model>`` asks an
     OpenAI-compatible server at ``base_url`` (or OPENAI_BASE_URL) with the key in OPENAI_API_KEY, if there is one;
-    anything else is Inspect's. Raises ``BadInput`` where the string names nothing that can be used.
+    anything else is Inspect's, found where Inspect finds it (``base_url`` is not its server). Raises ``BadInput`` where
+    the string names nothing that can be used.
     """
     if isinstance(name, Model):
         return name
@@ -29,20 +30,22 @@ def inspect_model(name: str | Model, base_url: str | None = None, **model_args: 
         raise BadInput(f"{name!r} is no model: write provider/model, such as local/smollm2-135m or anthropic/….")
     try:
         if kind == "local":
+            from belie.models.conversion import quiet
             from belie.models.resolve import resolve
 
             folder = resolve(name)
             label = Path(rest).name if Path(rest).expanduser().exists() else rest
             # known to Inspect beforehand: it would look an unknown model up by making it a second time, from the hub
             set_model_info(f"hf/{label}", ModelInfo(model=label))
-            return get_model(f"hf/{label}", model_path=str(folder), **model_args)
+            with quiet():
+                return get_model(f"hf/{label}", model_path=str(folder), **model_args)
         if kind == "http":
             url = base_url or os.environ.get("OPENAI_BASE_URL")
             if not url:
                 raise BadInput(f"{name} needs a server: give --base-url, or set OPENAI_BASE_URL.")
             key = os.environ.get("OPENAI_API_KEY") or "none"
             return get_model(f"openai-api/belie/{rest}", base_url=url, api_key=key, **model_args)
-        return get_model(name, base_url=base_url, **model_args)
+        return get_model(name, **model_args)
     except BadInput:
         raise
     except Exception as error:  # Inspect's own prerequisites: unknown provider, missing package, missing key

@@ -300,7 +300,7 @@ def plane(
         if math.isfinite(a) and math.isfinite(b):
             marks.append(Mark(x.place(a), y.place(b), model, title))
             tags.append((y.place(b), (x.place(a), label, model)))
-    for place, (a, label, model) in _keep_apart(tags, top + 8, bottom - 4):
+    for place, (a, label, model) in _keep_apart(tags, top + 8, bottom - 24):
         left_side = a > (left + right) / 2
         texts.append(
             Text(a - 9 if left_side else a + 9, place + 3.5, label, "label", "end" if left_side else "start", model)

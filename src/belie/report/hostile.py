@@ -21,6 +21,10 @@ _MARKS = 3
 _PLAIN = re.compile(r"[\x20-\x7e\n]*")
 _COMBINING = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 _PILED = re.compile(f"({_COMBINING}{{{_MARKS}}}){_COMBINING}+")
+_CONTROLS = (
+    *("NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "BEL", "BS", "TAB", "LF", "VT", "FF", "CR", "SO", "SI", "DLE"),
+    *("DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB", "ESC", "FS", "GS", "RS", "US"),
+)
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
@@ -81,9 +85,7 @@ def _is_hidden(char: str) -> bool:
 def _name(char: str) -> tuple[str, str]:
     """A sign for a character that can't be seen, and what it is."""
     code = ord(char)
-    if code < 0x20:
-        return chr(0x2400 + code), f"control character U+{code:04X}"
-    if code == 0x7F:
-        return "\u2421", "control character U+007F"
+    if code < 0x20 or code == 0x7F:
+        return f"[{_CONTROLS[code] if code < 0x20 else 'DEL'}]", f"control character U+{code:04X}"
     name = unicodedata.name(char, "").lower()
     return f"[U+{code:04X}]", name or f"character U+{code:04X}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from belie.knownlie.rates import Rate
 from belie.knownlie.records import CONDITIONS, MECHANISMS, TRUST_LEVELS, Condition
@@ -34,6 +34,11 @@ MECHANISM_NAMES = {
 }
 #: Rates that are no shares of rounds.
 _SIGNED = ("excess", "excess_macro", "trust_change")
+
+_HOW = (
+    "Interval by bootstrap: trajectories resampled; by rounds: rounds taken as independent, where resampling tells "
+    "nothing; by hull: the wider end of both on each side, where the trajectories are few."
+)
 
 Known = Sequence[tuple[Model, KnownLieScores]]
 
@@ -113,7 +118,7 @@ class _Asked:
     rate: str
     where: Mapping[int, Slice | None]
     heading: str = ""
-    others: Sequence[float] = ()
+    others: Mapping[str, float] = field(default_factory=dict)
 
 
 def _figure(
@@ -149,7 +154,9 @@ def _figure(
                 said.append(told)
         new = one.heading if one.heading != heading else ""
         heading = one.heading or heading
-        content.append(Row(one.name, estimates, tuple(one.others), new))
+        content.append(Row(one.name, estimates, tuple(one.others.values()), new))
+        place = (one.heading, one.name) if one.heading else (one.name,)
+        lines += [_published(name, place, value, len(extra)) for name, value in sorted(one.others.items())]
     signed = any(one.rate in _SIGNED for one in asked)
     chart = rows(content, models=len(known), limits=limits, names=names, include=(0.0,), least=0.2)
     grouped = any(one.heading for one in asked)
@@ -163,7 +170,7 @@ def _figure(
     heads += ["of", "out of", "interval by", *(head for _, head in extra)]
     return Illustration(
         id, title, lead, ". ".join(said[:24]) + ("." if len(said) <= 24 else ". The table holds all values."),
-        table(heads, lines), (chart,), wide, notes,
+        table(heads, lines, _HOW), (chart,), wide, notes,
     )  # fmt: skip
 
 
@@ -190,6 +197,12 @@ def _line(
         words("–" if rate.interval == "none" else rate.interval),
         *(share(cut.rates[other].value, signed=other in _SIGNED) for other, _ in extra),
     ]
+
+
+def _published(name: str, place: tuple[str, ...], value: float, extra: int) -> list[Cell]:
+    """A published model's line: a value, and no more."""
+    lead = Cell(f"{name} (published)", f"{name} (published)", numeric=False, key="published")
+    return [lead, *map(words, place), share(value), *(words("") for _ in range(5 + extra))]
 
 
 def _shown(rate: Rate, signed: bool = False) -> str:
@@ -225,7 +238,7 @@ def _by_trust(known: Known, told: Sequence[Condition]) -> Illustration:
             "dr_macro",
             cuts,
             CONDITION_NAMES[condition],
-            tuple(panel.get((condition, trust), {}).values()),
+            panel.get((condition, trust), {}),
         )
         for condition in told
         for trust in TRUST_LEVELS
@@ -248,7 +261,7 @@ def _by_domain(known: Known, condition: Condition) -> Illustration:
             domain,
             "dr",
             _slices(known, condition, domain=domain),
-            others=tuple(table_.get((condition, domain), {}).values()),
+            others=table_.get((condition, domain), {}),
         )
         for domain in domains
     ]

@@ -23,6 +23,7 @@ from belie.csq.verdict import verdict as csq_verdict
 from belie.knownlie.summary import summary as knownlie_verdict
 from belie.report import csq_figures, knownlie_figures
 from belie.report.contradictions import contradictions, worlds
+from belie.report.differences import differences
 from belie.report.episodes import evidence
 from belie.report.headline import headlines
 from belie.report.hostile import plain, shown
@@ -60,6 +61,7 @@ def make_report(runs: Sequence[str | Path]) -> Report:
         headlines=headlines(models),
         csq=_csq(models),
         knownlie=_knownlie(models),
+        differences=differences(models),
         evidence=_evidence(models),
         provenance=[(model, provenance(run.folder)) for model in models for run in model.runs],
         **_run_facts(models),

@@ -150,7 +150,7 @@ def _csq(folder: RunFolder) -> CsqRun:
             notices.append(f"{name} is not finished ({folder.status}): {', '.join(parts)}. Figures rest on the others.")
         elif folder.status != "complete":
             notices.append(f"{name} is marked {folder.status}, although every question has an answer.")
-    return CsqRun(folder, table, scores, (*notices, *_version_notice(folder, scores)))
+    return CsqRun(folder, table, scores, _without_path(folder, (*notices, *_version_notice(folder, scores))))
 
 
 def _version_notice(folder: RunFolder, scores: Scores | None) -> list[str]:
@@ -190,7 +190,12 @@ def _knownlie(folder: RunFolder) -> KnownLieRun:
                 parts.append(f"{missing:,} rounds are missing because a call failed")
             told = f": {', '.join(parts)}. Figures rest on the others." if parts else "."
             notices.append(f"{name} is not finished ({folder.status}){told}")
-    return KnownLieRun(folder, tuple(rounds), scores, _packs(folder.manifest, rounds), tuple(notices))
+    return KnownLieRun(folder, tuple(rounds), scores, _packs(folder.manifest, rounds), _without_path(folder, notices))
+
+
+def _without_path(folder: RunFolder, notices: Sequence[str]) -> tuple[str, ...]:
+    """The notices with the folder's name for its path: a page is passed on, and says nothing of the machine."""
+    return tuple(notice.replace(str(folder.path), folder.path.name) for notice in notices)
 
 
 def _rounds(folder: RunFolder) -> tuple[list[Round], list[str]]:
