@@ -55,7 +55,7 @@ class Bench:
             subprocess.Popen([sys.executable, "-c", _SHARD, made.place, str(index), str(SHARDS)])
             for index in range(SHARDS)
         ]
-        if any([shard.wait() for shard in shards]):
+        if max(shard.wait() for shard in shards):
             raise SystemExit("a shard failed")
         self._check(merge(made.place).status)
         return time.perf_counter() - start
@@ -129,7 +129,7 @@ def main() -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
-            bench = Bench(root, arguments.questions, cluster.address)
+            bench = Bench(root, arguments.questions, str(cluster.address))
             say(f"{arguments.questions:,} questions in {SHARDS} shards: Ray, plain processes (seconds)")
             ray, plain = in_turn(arguments.repeats, bench.ray, bench.plain)
             compared(
@@ -143,7 +143,7 @@ def main() -> None:
                 notes={"starting_a_cluster_here_s": started},
             ).show()
             growth(root, arguments.questions)
-            driver(root, cluster.address, arguments.runs)
+            driver(root, str(cluster.address), arguments.runs)
     finally:
         cluster.shutdown()
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from belie.csq.questions import Design, Variant
 from belie.csq.run import Asking, ask, manifest_for, open_folder, save_results, score_run
 from belie.items import Answer
-from belie.knownlie.calls import Ledger
 from belie.knownlie.journal import RoundJournal
+from belie.knownlie.ledger import Ledger
 from belie.knownlie.pack import load_builtin
 from belie.knownlie.protocol import Protocol, trajectories
 from belie.knownlie.records import Claim, Facts, Gate, Round

@@ -130,6 +130,22 @@ def test_a_run_goes_on_with_another_split_and_in_one_process(tmp_path):
     assert scores_at(work.place) == whole
 
 
+def test_more_shards_than_files_may_be_open(tmp_path):
+    work = sim_work(tmp_path / "run")
+    prepare(work)
+    for index in range(40):
+        run_shard(work.place, index, 40)
+    for index in range(160):  # of another split: an empty journal each, as after a kill
+        (tmp_path / "run" / f"answers-{index}of160.jsonl").touch()
+    before = len(os.listdir("/proc/self/fd"))
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before + 160, limit[1]))
+    try:
+        assert merge(work.place).status == "complete"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+
+
 def test_a_continued_run_must_ask_the_same(tmp_path):
     prepare(sim_work(tmp_path / "run"))
     with pytest.raises(BadInput, match="seed was 3, now 4"):
@@ -332,10 +348,10 @@ def cluster():
     from ray.cluster_utils import Cluster
 
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "num_gpus": 1, "include_dashboard": False})
-    made.mortal = [made.add_node(num_cpus=2, wait=False) for _ in range(2)]
+    mortal = [made.add_node(num_cpus=2, wait=False) for _ in range(2)]
     made.wait_for_nodes()
     ray.init(address=made.address, log_to_driver=False)
-    yield made
+    yield made, mortal
     ray.shutdown()
     made.shutdown()
 
@@ -399,8 +415,8 @@ def test_two_nodes_die_during_the_run(cluster, tmp_path, served_whole):
                 break
             time.sleep(0.05)
         assert not ended, "the run was over before the nodes were killed"
-        for node in cluster.mortal:
-            cluster.remove_node(node, allow_graceful=False)
+        for node in cluster[1]:
+            cluster[0].remove_node(node, allow_graceful=False)
         safe = written(place)
         before = times_asked(server)
         server.delay_s = 0.0
@@ -418,7 +434,7 @@ def test_the_driver_dies_and_comes_back(cluster, tmp_path, served_whole):
     place = str(tmp_path / "run")
     script = Path(__file__).with_name("cluster_driver.py")
     with Served(delay_s=0.1) as server:
-        driver = subprocess.Popen([sys.executable, script, cluster.address, place, server.url])
+        driver = subprocess.Popen([sys.executable, script, cluster[0].address, place, server.url])
         until = time.monotonic() + 60
         while time.monotonic() < until and driver.poll() is None and sum(_counts(place)) < 60:
             time.sleep(0.05)

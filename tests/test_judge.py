@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from knownlie_play import output, pack, report, stub
 
-from belie.knownlie.calls import CallFailed, Ledger, Line
+from belie.knownlie.calls import CallFailed, Line
 from belie.knownlie.judge import SILENT, Judge, Unscored, quoted
+from belie.knownlie.ledger import Ledger
 from belie.knownlie.quotes import stands_in
 from belie.knownlie.reply import Unusable, one_object
 from belie.knownlie.scene import scene_of

@@ -237,8 +237,8 @@ def test_killed_runs_end_with_the_same_design_and_figures(tmp_path):
     assert json.loads((path / "manifest.json").read_text())["options"]["rounds"] == rounds
 
 
-def command(*words: str) -> str:
-    """A command in this process; what it printed, on both streams. An error is raised."""
+def command(*words: str) -> tuple[str, str]:
+    """A command in this process; what it printed on both streams. An error is raised."""
     from typer.testing import CliRunner
 
     from belie.cli import app
@@ -246,14 +246,14 @@ def command(*words: str) -> str:
     done = CliRunner().invoke(app, ["csq", *words])
     if done.exception:
         raise done.exception
-    return done.output
+    return done.stdout, done.stderr
 
 
-def test_a_fixed_run_goes_on_to_a_wanted_width(tmp_path, capfd):
+def test_a_fixed_run_goes_on_to_a_wanted_width(tmp_path):
     path = str(tmp_path / "run")
     command("run", "sim/guesser", "--n", "3,5", "--chains", "30", "-o", path)
-    command("run", "sim/guesser", "--resume", path, "--half-width", "0.02")
-    assert "the wanted half-width of 0.02 is reached" in capfd.readouterr().err
+    _, said = command("run", "sim/guesser", "--resume", path, "--half-width", "0.02")
+    assert "the wanted half-width of 0.02 is reached" in said
     run = RunFolder.open(path)
     assert run.manifest.options["rounds"][0] == [30, 30]
     assert run.journal.state().counts.duplicates == 0
@@ -261,8 +261,8 @@ def test_a_fixed_run_goes_on_to_a_wanted_width(tmp_path, capfd):
     reached = run.manifest.options["chains"]
     command("run", "sim/guesser", "--resume", path)
     assert RunFolder.open(path).manifest.options["chains"] == reached
-    command("run", "sim/guesser", "--resume", path, "--half-width", "0.001", "--max-items", "1200")
-    assert "at the most items allowed" in capfd.readouterr().err
+    _, said = command("run", "sim/guesser", "--resume", path, "--half-width", "0.001", "--max-items", "1200")
+    assert "at the most items allowed" in said
     assert 0.9 * 1200 <= sum(RunFolder.open(path).manifest.options["chains"]) * 4 <= 1200
 
 
@@ -298,12 +298,11 @@ async def test_a_plan_foretells_what_the_run_takes(tmp_path):
     assert made.paper_way.calls > 5 * made.loads[-1].calls
 
 
-def test_plan_prints_a_table_and_json(tmp_path, capfd):
-    command("plan", "sim/guesser", "--half-width", "0.02", "--price", "0.15,0.6", "--rate", "300")
-    shown = capfd.readouterr().out
+def test_plan_prints_a_table_and_json(tmp_path):
+    shown, _ = command("plan", "sim/guesser", "--half-width", "0.02", "--price", "0.15,0.6", "--rate", "300")
     for word in ("paper", "28,000", "same ±", "times as many", "$"):
         assert word in shown
-    told = json.loads(command("plan", "sim/biased(1)", "--n", "3,5", "--sample", "--json"))
+    told = json.loads(command("plan", "sim/biased(1)", "--n", "3,5", "--sample", "--json")[0])
     assert told["reached"] is False
     assert told["paper_way"] is None
     command("run", "sim/guesser", "--n", "3", "--chains", "10", "-o", str(tmp_path / "run"))

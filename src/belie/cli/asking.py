@@ -73,7 +73,10 @@ def ask_csq(
     manifest = RunFolder.open(path).manifest
     if manifest.status == "complete":
         return path, None
-    return path, str(spent) if spent else f"{manifest.counts['failed']} calls failed after their retries."
+    if spent is not None:
+        return path, str(spent)
+    failed = manifest.counts["failed"]
+    return path, f"{failed} calls failed after their retries." if failed else "Some questions have no answer."
 
 
 async def _run(

@@ -77,6 +77,8 @@ def run(
     narrow the intervals most until that is reached; --chains is then the pilot at each n (default 100). A finished run
     goes on to a narrower one with --resume RUN --half-width.
     """
+    if resume is not None and out is not None:
+        raise BadInput("--resume continues in the folder of the run: leave --out away.")
     cluster.check_engine(engine, resume or out, shards=shards, gpus_per_worker=gpus_per_worker)
     kept_chains: int | tuple[int, ...] | None = None
     if resume is not None:

@@ -104,7 +104,7 @@ def estimate(
     """Print the calls, tokens and cost of a run before anything is spent. Asks nothing."""
     from dataclasses import asdict
 
-    from belie.knownlie.calls import Role
+    from belie.knownlie.ledger import Role
     from belie.knownlie.estimate import estimate as estimated
     from belie.knownlie.prices import prices_of
 

@@ -6,6 +6,7 @@ Does not know: what the commands do with them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -183,12 +184,29 @@ def kept_options(context: typer.Context, run: Path) -> dict[str, Any]:
     return {name: value for name, value in told.items() if name not in named}
 
 
+def _check_ranges(options: Options) -> None:
+    """Raises BadInput for a number that no kind of respondent could keep to."""
+    if not (math.isfinite(options.temperature) and options.temperature >= 0):
+        raise BadInput(f"--temperature {options.temperature:g}: it must be 0 or more, such as 1.")
+    for name in ("max_tokens", "concurrency", "batch_tokens", "threads"):
+        count = getattr(options, name)
+        if count is not None and count < 1:
+            raise BadInput(f"--{name.replace('_', '-')} {count}: it must be 1 or more.")
+    for name in ("timeout", "max_time", "max_cost"):
+        limit = getattr(options, name)
+        if limit is not None and not limit > 0:
+            raise BadInput(f"--{name.replace('_', '-')} {limit:g}: it must be above 0.")
+    if options.price is not None and not all(math.isfinite(price) and price >= 0 for price in options.price):
+        raise BadInput(f"--price {options.price[0]:g},{options.price[1]:g}: prices must be 0 or more.")
+
+
 def asking_of(options: Options, draws: int | None, followups: str) -> Asking:
     """How the design is put. Raises BadInput for options out of range."""
     if followups not in ("wrong", "all"):
         raise BadInput(f"--followups takes wrong or all, not {followups!r}.")
     if draws is not None and draws < 1:
         raise BadInput(f"--draws {draws}: at least 1.")
+    _check_ranges(options)
     kept = {
         "sample": options.sample,
         "temperature": options.temperature,

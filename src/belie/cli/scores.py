@@ -91,9 +91,7 @@ def show_scores(folder: RunFolder, scores: Scores, *, json: bool, place: str | N
         out.print(Text(note, style="dim"))
     out.print()
     out.print(Text(verdict(scores), style="bold"))
-    out.print(
-        Text(f"\nResults: {place}  (scores.json, answers.parquet; show again: belie csq show {place})")
-    )
+    out.print(Text(f"\nResults: {place}  (scores.json, answers.parquet; show again: belie csq show {place})"))
 
 
 def _cell(figure: Figure, *, signed: bool = False) -> Text:
@@ -105,5 +103,8 @@ def _cell(figure: Figure, *, signed: bool = False) -> Text:
 
 def _coverage(row: Row, key: str, categories: Sequence[str]) -> str:
     answered = sum(row.counts[category]["answered"] for category in categories)
+    if key == "pairs":  # a pair whose follow-up is missing was not answered
+        parts = ("followups_errors", "followups_absent")
+        answered -= sum(row.counts[category][part] for category in categories for part in parts)
     share = row.coverage.get(key)
     return f"{number(None if share is None else 100 * share, 1)}% of {answered:,}"

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import asdict, dataclass, field, fields, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -96,14 +96,14 @@ def shard_name(index: int, count: int) -> str:
 
 def shard_chains(design: Design, index: int, count: int) -> Iterator[tuple[int, int]]:
     """The chains of a shard as (n, index): every ``count``-th of the design, so that all shards weigh alike."""
-    chains = ((n, chain) for n, many in zip(design.sizes, design.counts, strict=True) for chain in range(many))
+    chains = ((n, number) for n, many in zip(design.sizes, design.counts, strict=True) for number in range(many))
     return islice(chains, index, None, count)
 
 
 def shard_items(design: Design, index: int, count: int) -> Iterator[Item]:
     """The items of a shard's chains, made as they are drawn; a chain is never split."""
-    for n, chain in shard_chains(design, index, count):
-        yield from chain_items(design.variant, n, design.seed, chain)
+    for n, number in shard_chains(design, index, count):
+        yield from chain_items(design.variant, n, design.seed, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,9 +342,11 @@ def merge(
             state = run.journal.state()
             draws, exact = stored.options["draws"], bool(stored.options.get("exact"))
             total = len(design) * draws
+            # in the order in which they lie in the journals, so that each file is read through
+            parts = max((int(match[2]) for match in map(_NAME.search, store.names("answers-")) if match), default=1)
+            items = chain.from_iterable(shard_items(design, index, parts) for index in range(parts))
             complete = state.counts.first >= total and (
-                next(pending(design.items(), draws, stored.options["followups"], exact=exact, answered=state), None)
-                is None
+                next(pending(items, draws, stored.options["followups"], exact=exact, answered=state), None) is None
             )
             counts = state.counts
             before = {name: value for name, value in stored.provenance.items() if name != "shards"}

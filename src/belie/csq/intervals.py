@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import betaincinv
 
 from belie.csq.formulas import HITS, JOINT, PAIRS, TOTALS
 from belie.statistics import Floats, wilson
@@ -66,22 +67,37 @@ def unseen(sums: Floats, level: float) -> Floats:
         value, total = sums[HITS + JOINT] / sums[TOTALS + PAIRS], sums[TOTALS + PAIRS]
     bound = wilson(np.clip(value, 0, 1) * total, total, level)
     edge = _edge(value)
-    # A cell without any right answer bounds ln p from one side only: smoothing speaks for it, nothing is added.
-    logs = np.where(edge[:4] & (value[:4] > 0.5), -np.log(np.maximum(bound[:4, 0], _TINY)), 0.0) ** 2 / 4
+    sure, never = edge[:4] & (value[:4] > 0.5), edge[:4] & (value[:4] < 0.5)
+    # Without any right answer the value is ln of Jeffreys' half an event; ln p itself is bounded by the same prior.
+    held = np.log(0.5 / (total[:4] + 1))
+    tail = np.log(np.maximum(betaincinv(0.5, total[:4] + 0.5, (1 - level) / 2), 1e-300))
+    down = np.where(sure, -np.log(np.maximum(bound[:4, 0], _TINY)), np.where(never, held - tail, 0.0)) / 2
+    up = np.where(never, np.log(np.maximum(bound[:4, 1], _TINY)) - held, 0.0) / 2
     out = np.zeros((4, 2))
-    for row, falling in ((0, [0, 2]), (3, [0, 3])):  # the categories whose p enters with a plus: their p may be lower
-        rising = [i for i in range(4) if i not in falling]
-        out[row] = np.sqrt(logs[falling].sum()), np.sqrt(logs[rising].sum())
+    for row, plus in ((0, [0, 2]), (3, [0, 3])):  # the categories whose ln p enters with a plus
+        minus = [i for i in range(4) if i not in plus]
+        out[row, 0] = np.sqrt((down[plus] ** 2).sum() + (up[minus] ** 2).sum())
+        out[row, 1] = np.sqrt((up[plus] ** 2).sum() + (down[minus] ** 2).sum())
     joint, joint_edge = value[4:], edge[4:]
-    down = np.where(joint_edge, np.maximum(joint - bound[4:, 0], 0), 0.0) / 2
-    up = np.where(joint_edge, np.maximum(bound[4:, 1] - joint, 0), 0.0) / 2
+    less = np.where(joint_edge, np.maximum(joint - bound[4:, 0], 0), 0.0) / 2
+    more = np.where(joint_edge, np.maximum(bound[4:, 1] - joint, 0), 0.0) / 2
     if joint_edge[:2].any():
         delta = np.sqrt(joint[0] * joint[1])
         out[1] = delta - np.sqrt(bound[4, 0] * bound[5, 0]), np.sqrt(bound[4, 1] * bound[5, 1]) - delta
-    plus, minus = slice(0, 2), slice(2, 4)
-    out[2, 0] = np.sqrt((down[plus] ** 2).sum() + (up[minus] ** 2).sum())
-    out[2, 1] = np.sqrt((up[plus] ** 2).sum() + (down[minus] ** 2).sum())
+    out[2, 0] = np.sqrt((less[:2] ** 2).sum() + (more[2:] ** 2).sum())
+    out[2, 1] = np.sqrt((more[:2] ** 2).sum() + (less[2:] ** 2).sum())
     return np.nan_to_num(out)
+
+
+def unseen_error(sums: Floats, level: float) -> Floats:
+    """The same for the error rate, (2,): 0 unless every category was right always, or never, and not all alike."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value, total = sums[HITS] / sums[TOTALS], sums[TOTALS]
+    if not _edge(value).all() or _edge(value.mean()):
+        return np.zeros(2)
+    bound = wilson(np.clip(value, 0, 1) * total, total, level)
+    less_right, more_right = (value - bound[:, 0]) / 4, (bound[:, 1] - value) / 4
+    return np.array([np.sqrt((more_right**2).sum()), np.sqrt((less_right**2).sum())])
 
 
 def widened(interval: Floats, value: Floats, deviation: Floats) -> Floats:

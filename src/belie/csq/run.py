@@ -93,6 +93,7 @@ def manifest_for(respondent: Respondent, design: Design, asking: Asking, wanted:
     if wanted is not None:
         free = FREE | STOPPING | {"chains"}
         options |= {"half_width": wanted.half_width, "stop_on": wanted.stop_on, "max_items": wanted.max_items}
+    weights = respondent.provenance().get("weights_sha256")
     return Manifest(
         instrument="csq",
         respondent=respondent.name,
@@ -106,7 +107,7 @@ def manifest_for(respondent: Respondent, design: Design, asking: Asking, wanted:
             "scores": SCORES_VERSION,
             "world": world.name,
         },
-        hashes={"world": world_hash(design.variant.world)},
+        hashes={"world": world_hash(design.variant.world)} | ({"weights": weights} if weights else {}),
     )
 
 
@@ -118,9 +119,10 @@ def open_folder(manifest: Manifest, path: Path, *, resume: bool) -> RunFolder:
     if not resume:
         return RunFolder.create(path, manifest)
     asked = {name: manifest.versions[name] for name in ("questions", "world")}
-    return RunFolder.resume(
-        path, manifest.options, respondent=manifest.respondent, versions=asked, hashes=manifest.hashes
-    )
+    # A run that was made without opening its weights (in shards) doesn't hold their hash.
+    stored = RunFolder.open(path).manifest.hashes
+    hashes = {name: told for name, told in manifest.hashes.items() if name != "weights" or name in stored}
+    return RunFolder.resume(path, manifest.options, respondent=manifest.respondent, versions=asked, hashes=hashes)
 
 
 def first_pending(design: Design, asking: Asking, resume: Path | None) -> Item | None:
@@ -145,6 +147,7 @@ async def ask(
     Raises BudgetSpent after everything that was paid for has been written, and BadInput where the disk refuses.
     The run's totals, counts and status are in the manifest afterwards, in either case.
     """
+    _begin(respondent, run)
     progress = _progress(run, design, asking)
     spent = await _put(respondent, run, design, asking, progress, watch)
     _finish(respondent, run, progress, spent)
@@ -173,33 +176,44 @@ async def ask_until(
     """
     rounds = [list(one) for one in run.manifest.options.get("rounds") or [design.counts]]
     run.update(options={**run.manifest.options, "rounds": rounds, "chains": rounds[-1]})
+    _begin(respondent, run)
     progress = _progress(run, design, asking)
-    before, told = None, []
-    while True:
-        for counts in rounds[len(told) :]:
-            design = replace(design, chains=tuple(counts))
-            progress.total = len(design) * asking.draws
-            failed, had = progress.failed, progress.first + progress.followups
-            spent = await _put(respondent, run, design, asking, progress, watch, after=before)
-            if spent is not None:
-                _finish(respondent, run, progress, spent)
-            failed, had = progress.failed - failed, progress.first + progress.followups - had
-            before = counts
-            told.append({"chains": counts})
-            if failed > _FAILED * (failed + had):
-                decision = Decision(None, "failed", {}, {})
-                break
-        else:
+    story = _decided(run, len(rounds) - 1)
+    before: Sequence[int] | None = None
+    decision: Decision | None = None
+    at = 0
+    while decision is None or decision.chains is not None:
+        design = replace(design, chains=tuple(rounds[at]))
+        progress.total = len(design) * asking.draws
+        failed, had = progress.failed, progress.first + progress.followups
+        spent = await _put(respondent, run, design, asking, progress, watch, after=before)
+        if spent is not None:
+            _finish(respondent, run, progress, spent)
+        failed, had = progress.failed - failed, progress.first + progress.followups - had
+        before = rounds[at]
+        at += 1
+        if failed > _FAILED * (failed + had):
+            decision = Decision(None, "failed", {}, {})
+        elif at == len(rounds):
             decision = decide(_table(run, design, asking.draws), wanted)
-            told[-1] |= {"half_width": decision.widths, "widest_n": decision.widest}
-        if decision.chains is None:
-            break
-        rounds.append([decision.chains[n] for n in design.sizes])
-        run.update(options={**run.manifest.options, "rounds": rounds, "chains": rounds[-1]})
+            story.append({"chains": before, "half_width": decision.widths, "widest_n": decision.widest})
+            _tell(run, design, wanted, decision, story)
+            if decision.chains is not None:
+                rounds.append([decision.chains[n] for n in design.sizes])
+                run.update(options={**run.manifest.options, "rounds": rounds, "chains": rounds[-1]})
     _finish(respondent, run, progress, None)
-    story = {"wanted": asdict(wanted), "sizes": design.sizes, "reason": decision.reason, "rounds": told}
-    run.save("stopping.json", json.dumps(plain(story), indent=2) + "\n")
     return progress, decision
+
+
+def _decided(run: RunFolder, rounds: int) -> list[Any]:
+    """What ``stopping.json`` tells of the first so many rounds of a run that goes on."""
+    path = run.path / "stopping.json"
+    return json.loads(path.read_text("utf-8"))["rounds"][:rounds] if path.exists() else []
+
+
+def _tell(run: RunFolder, design: Design, wanted: Wanted, decision: Decision, story: list[Any]) -> None:
+    told = {"wanted": asdict(wanted), "sizes": design.sizes, "reason": decision.reason, "rounds": story}
+    run.save("stopping.json", json.dumps(plain(told), indent=2) + "\n")
 
 
 def wanted_of(options: Mapping[str, Any]) -> Wanted | None:
@@ -248,12 +262,30 @@ async def _put(
     return None
 
 
+#: What a respondent tells of a sitting, not of itself.
+_PASSING = frozenset({"totals", "concurrency", "tokens_computed", "earlier"})
+
+
+def _begin(respondent: Respondent, run: RunFolder) -> None:
+    """Writes down who answers before anything is asked: a run that is killed tells it too.
+
+    What the respondent told otherwise when the run was asked before (a server's other model) is kept in ``earlier``.
+    """
+    told, before = respondent.provenance(), run.manifest.provenance
+    earlier = list(before.get("earlier", []))
+    other = {name: old for name, old in before.items() if name not in _PASSING and told.get(name) != old}
+    if other and other not in earlier:
+        earlier.append(other)
+    run.update(provenance={**told, **({"earlier": earlier} if earlier else {})})
+
+
 def _finish(respondent: Respondent, run: RunFolder, progress: Progress, spent: BudgetSpent | None) -> None:
     """Writes status, totals and counts into the manifest; raises ``spent``."""
-    complete = spent is None and not progress.failed
+    complete = spent is None and not progress.failed and progress.first >= progress.total
+    earlier = {name: told for name, told in run.manifest.provenance.items() if name == "earlier"}
     run.finish(
         "complete" if complete else "incomplete",
-        provenance=respondent.provenance(),
+        provenance={**respondent.provenance(), **earlier},
         totals={
             "prompt_tokens": progress.prompt_tokens,
             "completion_tokens": progress.completion_tokens,
@@ -286,8 +318,8 @@ def design_of(manifest: Manifest) -> Design:
     told, have = manifest.versions.get("world"), load_world(variant.world).name
     if told != have or manifest.hashes.get("world") != world_hash(variant.world):
         raise BadInput(
-            f"The run was asked in world {told}, whose file was another one: {variant.world} is now {have} with "
-            "different content. Restore that file, or install the Belie that made the run."
+            f"The run was asked in world {told}, and the world file {variant.world} has changed since"
+            f"{'' if told == have else f' (it is {have} now)'}: restore it, or install the Belie that made the run."
         )
     return design
 

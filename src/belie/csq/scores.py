@@ -27,7 +27,7 @@ from belie.csq.formulas import (
     raw_logs,
     variance,
 )
-from belie.csq.intervals import pseudo, rate_interval, unseen, widened
+from belie.csq.intervals import pseudo, rate_interval, unseen, unseen_error, widened
 from belie.csq.modes import Margins, Placement, place
 from belie.csq.overall import Rule, T, weights
 from belie.csq.table import Cell, Level, Table
@@ -44,6 +44,7 @@ FEW_CHAINS = 20
 Method = Literal["percentile", "bca"]
 
 _RATES = [NAMES.index(name) for name in ("delta_pos", "delta_neg", "gamma_pos", "gamma_neg", "error")]
+_ERROR = NAMES.index("error")
 _COMPOSITE = [NAMES.index(name) for name in ("rho", "delta", "delta_net", "beta")]
 _OVERALL = [NAMES.index(name) for name in (*INTEGRATED, "error")]
 
@@ -158,7 +159,7 @@ def score(
     # (n, scores): as METHOD defines them, and as the draws, (B, n, scores), are made.
     estimate, centre, drawn = np.stack(estimates), np.stack(centres), np.stack(draws, 1)
 
-    missed = np.zeros((len(w), 4, 2))
+    missed, missed_error = np.zeros((len(w), 4, 2)), np.zeros((len(w), 2))
     rows = []
     for i, at_n in enumerate(table.levels):
         flat = np.concatenate(sums[i])
@@ -170,6 +171,8 @@ def score(
         if not table.exact:
             missed[i] = unseen(flat, level)
             interval[_COMPOSITE] = widened(interval[_COMPOSITE], estimate[i, _COMPOSITE], missed[i])
+            missed_error[i] = unseen_error(flat, level)
+            interval[_ERROR] = widened(interval[[_ERROR]], estimate[i, [_ERROR]], missed_error[[i]])[0]
         figures = _figures(NAMES, estimate[i], interval)
         raw_rho, raw_beta = raw_logs(flat)
         figures |= {"rho_raw": Figure(raw_rho), "beta_raw": Figure(raw_beta)}
@@ -184,6 +187,7 @@ def score(
     interval[3:] = rate_interval(over[3:], variance(parts)[3:], chains, exact=table.exact, level=level)
     if not table.exact:
         interval[:3] = widened(interval[:3], over[:3], np.sqrt(np.einsum("n,nks->ks", w**2, missed[:, :3] ** 2)))
+        interval[3:] = widened(interval[3:], over[3:], np.sqrt((missed_error**2).sum(0, keepdims=True)) / len(w))
     overall = _figures((*INTEGRATED, "error"), over, interval)
 
     placement = place(
@@ -295,6 +299,8 @@ def _notes(table: Table, end: float) -> tuple[str, ...]:
         notes.append(
             f"A kind of question has no valid answer at n = {', '.join(empty)}: nothing is integrated over it."
         )
+    if table.mixed:
+        notes.append("Some answers are probabilities and some are words, which do not belong together: ask anew.")
     if table.unexpected:
         notes.append(f"{table.unexpected} answers belong to no item of this design and were ignored.")
     if table.repeated:

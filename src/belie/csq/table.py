@@ -77,7 +77,8 @@ class Table:
     """Everything that scores are computed from.
 
     ``levels`` are sorted by n. ``matched``: the four categories share their chains, and a chain is resampled whole;
-    otherwise each category is resampled by itself. ``exact``: some answers are probabilities, not words.
+    otherwise each category is resampled by itself. ``exact``: some answers are probabilities, not words; ``mixed``: so
+    are only some.
     ``unexpected`` counts answers to items that were not in the design, ``repeated`` answers to a place that had one
     (the first is kept; an answer replaces an error).
     """
@@ -88,6 +89,7 @@ class Table:
     exact: bool = False
     unexpected: int = 0
     repeated: int = 0
+    mixed: bool = False
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -131,7 +133,7 @@ class Table:
         states = (np.zeros((size, 4, draws), np.int8), np.zeros((size, 2, draws), np.int8))
         reading = lru_cache(maxsize=4096)(lambda text: _MASS[parser(text)])
         unexpected = repeated = 0
-        exact = False
+        exact = words = False
         for answer in answers:
             chain, _, category = answer.item.rpartition("/")
             row = place.get(chain)
@@ -153,6 +155,7 @@ class Table:
                 mass = answer.p
                 exact = True
             else:
+                words = True
                 text = answer.text or ""
                 mass = reading(text) if len(text) < 64 else _MASS[parser(text)]
             (followup if second else first)[at] = mass
@@ -176,7 +179,7 @@ class Table:
                     None if pair is None else states[1][rows, pair],
                 )
             levels.append(Level(n, tuple(names[rows].tolist()), cells))
-        return cls(tuple(levels), draws, matched, exact, unexpected, repeated)
+        return cls(tuple(levels), draws, matched, exact, unexpected, repeated, exact and words)
 
     @classmethod
     def from_arrays(

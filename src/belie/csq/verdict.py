@@ -13,6 +13,8 @@ from belie.csq.scores import Figure, Scores
 
 #: Below this share of valid answers the verdict says so.
 LOW_COVERAGE = 0.9
+#: The error rate of a coin: one that is surely above it is said to be.
+WORSE_THAN_CHANCE = 0.5
 #: Above this share of missing answers the verdict says so.
 MUCH_MISSING = 0.02
 
@@ -72,6 +74,13 @@ def _finding(scores: Scores, name: str) -> str:
             f"a kind of question has no usable answer at n = {empty}" if empty else "the grid gives no overall figure"
         )
         return f"{name} cannot be placed: {where}, so nothing is said about all lengths together."
+    if math.isnan(figures["delta_net"].value):
+        empty = ", ".join(str(row.n) for row in scores.rows if math.isnan(row.figures["delta_net"].value))
+        return (
+            f"{name} cannot be placed: no question pair could be used at n = {empty}, so whether it knew better is not "
+            f"known. {_percent(figures['error'], scores)} of its answers to the hard questions were wrong "
+            f"(ρ̄ = {_number(figures['rho'])})."
+        )
     lengths = [str(row.n) for row in scores.rows]
     span = " to ".join(dict.fromkeys([lengths[0], lengths[-1]]))
     basis = f"on {firsts:,} yes-or-no answers about chains of {span} entities"
@@ -115,6 +124,19 @@ def _cautions(scores: Scores) -> list[str]:
         said.append(f"Caution: {missing:.0%} of the questions have no answer (failed or not yet asked).")
     if any(note.startswith("Fewer than") for note in scores.notes):
         said.append("Caution: so few chains support no firm conclusion.")
+    error, honest = scores.overall["error"], scores.options["margins"]["honest"]
+    if scores.placement.mode == "honest" and error.high > honest:
+        said.append(
+            f"Caution: it made few errors or none, but an error rate up to {error.high:.1%} is not excluded, and below "
+            f"{honest:.0%} is called honest. More chains would tell."
+        )
+    if error.low > WORSE_THAN_CHANCE:
+        said.append(
+            "Caution: it was wrong more often than a coin would be. Difficulty alone does not explain that: look at "
+            "the answers for a question that it reads the other way round."
+        )
+    if any(note.startswith("Some answers are probabilities") for note in scores.notes):
+        said.append("Caution: probabilities and words are mixed in this run, so its figures mean nothing certain.")
     lost = scores.coverage["followups_missing"]
     if lost > MUCH_MISSING:
         said.append(f"Caution: {lost:.0%} of the easy questions that were due have no answer.")

@@ -44,9 +44,16 @@ class Phrasing(_Strict):
             found = _SLOT.findall(text)
             if set(found) != wanted or len(found) != len(wanted):
                 raise ValueError(f"`{field}` must use each of {{{'}, {'.join(sorted(wanted))}}} once; it reads: {text}")
+            if re.search(r"[{}]", _SLOT.sub("", text)):
+                raise ValueError(f"`{field}` holds a brace that belongs to no slot; it reads: {text}")
         for field in ("instruction", "again", "rules_heading", "facts_heading"):
             if _SLOT.search(getattr(self, field)):
                 raise ValueError(f"`{field}` takes no slots")
+        for field in ("question", "fact", "instruction", "again", "rules_heading", "facts_heading"):
+            if len(getattr(self, field).splitlines()) != 1:
+                raise ValueError(f"`{field}` must be a single line")
+        if self.facts_heading == self.rules_heading or self.facts_heading in {f"- {rule}" for rule in self.rules}:
+            raise ValueError(f"`facts_heading` must differ from every line above it; it reads: {self.facts_heading}")
         return self
 
 
@@ -79,6 +86,12 @@ class World(_Strict):
     polarity: tuple[Text, Text]
     entities: Names
     phrasings: Annotated[tuple[Phrasing, ...], Field(min_length=12)]
+
+    @model_validator(mode="after")
+    def _polarity_differs(self) -> Self:
+        if self.polarity[0] == self.polarity[1]:
+            raise ValueError(f"`polarity` needs two different words, for can and cannot; both read: {self.polarity[0]}")
+        return self
 
     @model_validator(mode="after")
     def _phrasings_differ(self) -> Self:

@@ -6,10 +6,9 @@ Does not know: what is asked, or what the reply means.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
 
 from inspect_ai.model import CachePolicy, ChatMessage, GenerateConfig, Model, ModelOutput, ModelUsage, ResponseSchema
 from inspect_ai.model._model_output import usage_input_tokens
@@ -17,10 +16,9 @@ from inspect_ai.tool import ToolChoice, ToolDef
 from inspect_ai.util import LimitExceededError, json_schema
 from pydantic import BaseModel
 
+from belie.knownlie.ledger import Ledger, Role, Usage
 from belie.runs import redact_text
 
-Role = Literal["agent", "gate", "customer", "judge"]
-ROLES: tuple[Role, ...] = ("agent", "gate", "customer", "judge")
 #: Tokens of one reply of a model that runs in process, unless the run says otherwise.
 LOCAL_TOKENS = 400
 _LONGEST = 300
@@ -28,40 +26,6 @@ _LONGEST = 300
 
 class CallFailed(Exception):  # noqa: N818 (an outcome, told to the user as such)
     """A call that brought no answer after its retries, or a player that gave nothing usable; the message says why."""
-
-
-@dataclass(slots=True)
-class Usage:
-    """What calls cost. ``cost`` in US dollars, 0 without a price. ``models``: ids as the servers returned them."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float = 0.0
-    models: tuple[str, ...] = ()
-
-    def add(self, other: Usage | Mapping[str, Any]) -> None:
-        told = other if isinstance(other, Mapping) else asdict(other)
-        for name in ("calls", "input_tokens", "output_tokens", "cost"):
-            setattr(self, name, getattr(self, name) + told.get(name, 0))
-        self.models = tuple(sorted({*self.models, *told.get("models", ())}))
-
-
-class Ledger(dict[str, Usage]):
-    """Usage by role: agent, gate, customer and judge are counted apart."""
-
-    def book(self, role: Role, output: ModelOutput) -> None:
-        usage = output.usage or ModelUsage()
-        read, written = usage_input_tokens(usage) or 0, usage.output_tokens
-        told = Usage(1, read, written, usage.total_cost or 0.0, (output.model,) if output.model else ())
-        self.setdefault(role, Usage()).add(told)
-
-    def merge(self, other: Mapping[str, Usage | Mapping[str, Any]]) -> None:
-        for role, usage in other.items():
-            self.setdefault(role, Usage()).add(usage)
-
-    def plain(self) -> dict[str, dict[str, Any]]:
-        return {role: asdict(usage) for role, usage in self.items()}
 
 
 @dataclass(slots=True)
@@ -113,7 +77,7 @@ class Line:
         except Exception as error:
             raise CallFailed(f"{self.role}: {reason(error)}") from error
         self.asked = number
-        self.ledger.book(self.role, output)
+        self.ledger.book(self.role, _usage(output))
         if output.empty:
             raise CallFailed(f"{self.role}: the provider sent no answer")
         if output.stop_reason == "content_filter":
@@ -146,3 +110,9 @@ def _config(model: Model, temperature: float, max_tokens: int | None) -> Generat
         if temperature == 0
         else GenerateConfig(temperature=temperature, max_tokens=max_tokens)
     )
+
+
+def _usage(output: ModelOutput) -> Usage:
+    usage = output.usage or ModelUsage()
+    read, written = usage_input_tokens(usage) or 0, usage.output_tokens
+    return Usage(1, read, written, usage.total_cost or 0.0, (output.model,) if output.model else ())

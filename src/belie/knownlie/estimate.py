@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from belie.knownlie.calls import ROLES, Role
 from belie.knownlie.gate import gate_question
+from belie.knownlie.ledger import ROLES, Role
 from belie.knownlie.phrasing import words
 from belie.knownlie.protocol import Protocol, trajectories
 from belie.knownlie.scene import Scene

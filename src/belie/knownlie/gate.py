@@ -14,7 +14,8 @@ import anyio
 from inspect_ai.model import ChatMessageUser, Model
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from belie.knownlie.calls import CallFailed, Ledger, Line
+from belie.knownlie.calls import CallFailed, Line
+from belie.knownlie.ledger import Ledger
 from belie.knownlie.phrasing import words
 from belie.knownlie.protocol import Protocol
 from belie.knownlie.records import Entitlement, Gate

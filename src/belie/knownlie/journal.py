@@ -12,7 +12,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from belie.knownlie.calls import Ledger
+from belie.knownlie.ledger import Ledger
 from belie.knownlie.phrasing import PROMPTS_VERSION
 from belie.knownlie.records import Claim, Facts, Gate, Round
 from belie.knownlie.verdicts import TASK_VERSION

@@ -20,9 +20,10 @@ from typing import Any
 from inspect_ai.model import GenerateConfig, Model
 
 from belie.knownlie.calibration.scoring import kappa
-from belie.knownlie.calls import CallFailed, Ledger, Line, Usage
+from belie.knownlie.calls import CallFailed, Line
 from belie.knownlie.journal import RoundJournal, read_gates, read_rounds, read_usage, trajectory_of
 from belie.knownlie.judge import Judge, Unscored
+from belie.knownlie.ledger import Ledger, Usage
 from belie.knownlie.pack import Pack
 from belie.knownlie.phrasing import PROMPTS_VERSION, prompts_hash
 from belie.knownlie.players import inspect_model

@@ -15,9 +15,9 @@ from types import TracebackType
 
 from inspect_ai.log import EvalLog
 
-from belie.knownlie.calls import Ledger, Usage
 from belie.knownlie.gate import gate_desk
 from belie.knownlie.journal import RoundJournal, read_gates, read_rounds, read_usage, trajectory_of
+from belie.knownlie.ledger import Ledger, Usage
 from belie.knownlie.protocol import Protocol, Trajectory
 from belie.knownlie.records import Gate, Round
 from belie.knownlie.trajectory import Table, continued

@@ -17,12 +17,13 @@ from inspect_ai.model import ChatMessage, ChatMessageSystem, Model
 from inspect_ai.util import span
 
 from belie.knownlie.agent import Agent
-from belie.knownlie.calls import Ledger, Line, Role
+from belie.knownlie.calls import Line
 from belie.knownlie.customer import Customer
 from belie.knownlie.environment import Environment
 from belie.knownlie.episode import play
 from belie.knownlie.gate import GateDesk
 from belie.knownlie.judge import Judge
+from belie.knownlie.ledger import Ledger, Role
 from belie.knownlie.protocol import Protocol, Trajectory
 from belie.knownlie.records import Gate, Outcome, Round
 from belie.knownlie.scene import Scene

@@ -43,7 +43,8 @@ def differences(models: Sequence[Model]) -> list[Differences]:
         try:
             compared = compare(*(run.folder.path for _, run in known))
         except BadInput as problem:
-            found.append(Differences(name, refused=str(problem)))
+            paths = [str(run.folder.path) for _, run in known]
+            found.append(Differences(name, refused=_named_only(str(problem), paths)))
             continue
         pairs = list(zip([model for model, _ in known[1:]], compared.pairs, strict=True))
         found.append(
@@ -67,11 +68,15 @@ def _knownlie(model: Model) -> KnownLieRun | None:
 def _words(first: Model, second: Model, pair: Comparison, alpha: float) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     standing = [effect(one, first.name, second.name, alpha=alpha) for one in pair.contrasts if one.p_holm <= alpha]
     lead = f"{second.name} against {first.name}: {shared_words(pair)}."
-    # labels may hold a folder's whole path, which is nobody else's business
-    notes = pair.notes
-    for side in (pair.first, pair.second):
-        notes = tuple(note.replace(side.path, Path(side.path).name) for note in notes)
-    return lead, tuple(standing), notes
+    paths = [pair.first.path, pair.second.path]
+    return lead, tuple(standing), tuple(_named_only(note, paths) for note in pair.notes)
+
+
+def _named_only(text: str, paths: Sequence[str]) -> str:
+    """The text with each folder's name for its path."""
+    for path in sorted(paths, key=len, reverse=True):
+        text = text.replace(path, Path(path).name)
+    return text
 
 
 def _figure(name: str, first: Model, pairs: Sequence[tuple[Model, Comparison]], compared: Compared) -> Illustration:
@@ -95,8 +100,8 @@ def _figure(name: str, first: Model, pairs: Sequence[tuple[Model, Comparison]], 
     return Illustration(
         f"comparison-{name.lower()}",
         f"{name}: differences from {first.name}",
-        "Each model less the first one named, on the items that both were asked; to the right of the line it is higher. "
-        "Scores that are no shares (ρ, trust) stand in the table only.",
+        "Each model less the first one named, on the items that both were asked; to the right of the line it is "
+        "higher. Scores that are no shares (ρ, trust) stand in the table only.",
         ". ".join(said[:24]) + ".",
         table(
             ("Model", "Score", "first", "this one", "difference", "from", "to", "p", "p (Holm)", "could find"),

@@ -28,6 +28,8 @@ from belie.runs import record
 _GOOD, _FOLLOWUP = 1, 2
 #: A position is the shard's number in the top bits and the offset of the line in the others.
 SHARD_BITS = 44
+#: So many files are held open to read answers back; a run may have thousands of shards.
+_MOST_OPEN = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,8 @@ class JournalState:
         position = int(self._position[at])
         shard, offset = position >> SHARD_BITS, position & ((1 << SHARD_BITS) - 1)
         if shard not in self._open:
+            if len(self._open) >= _MOST_OPEN:
+                _close_all(self._open)
             self._open[shard] = os.open(self.paths[shard], os.O_RDONLY)
         return record.from_line(os.pread(self._open[shard], int(self._length[at]), offset))
 

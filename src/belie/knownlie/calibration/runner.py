@@ -16,8 +16,9 @@ from inspect_ai.model import GenerateConfig, Model
 from belie.knownlie.calibration.checks import faults
 from belie.knownlie.calibration.dialogue import Dialogue, dialogues_hash, dialogues_version, load_dialogues
 from belie.knownlie.calibration.scoring import FIT, Answer, Calibration, Thresholds, score
-from belie.knownlie.calls import CallFailed, Ledger, Line
+from belie.knownlie.calls import CallFailed, Line
 from belie.knownlie.judge import FLAGS, Judge, Unscored
+from belie.knownlie.ledger import Ledger
 from belie.knownlie.pack import Pack
 from belie.knownlie.phrasing import PROMPTS_VERSION, prompts_hash
 from belie.knownlie.players import inspect_model
