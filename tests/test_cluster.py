@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import re
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,15 +24,20 @@ from typer.testing import CliRunner
 from belie.cli import app
 from belie.cli.options import asking_of
 from belie.cluster import Work, merge, open_store, prepare, run_many, run_shard, url_of
+from belie.cluster.knownlie import Play, begun, merge_domains, play_domain, play_many
 from belie.cluster.objects import Lease, ObjectStore, PartWriter
 from belie.cluster.shards import merged, shard_items
 from belie.csq.questions import Design, Variant
 from belie.csq.run import ask, manifest_for, save_results, score_run
 from belie.items import Answer
+from belie.knownlie.protocol import Protocol
+from belie.knownlie.results import save_results as save_knownlie
+from belie.knownlie.run import run_knownlie
 from belie.respondents.base import BadInput
 from belie.respondents.opening import Options, open_respondent
 from belie.runs import RunFolder
 
+PARCEL = Path(__file__).parent / "data" / "pack_parcel"
 SIM = "sim/deceiver(0.4)"
 
 
@@ -131,17 +138,14 @@ def test_a_run_goes_on_with_another_split_and_in_one_process(tmp_path):
 
 
 def test_more_shards_than_files_may_be_open(tmp_path):
-    work = sim_work(tmp_path / "run")
-    prepare(work)
+    place = str(tmp_path / "run")
+    prepare(sim_work(place))
     for index in range(40):
-        run_shard(work.place, index, 40)
-    for index in range(160):  # of another split: an empty journal each, as after a kill
-        (tmp_path / "run" / f"answers-{index}of160.jsonl").touch()
-    before = len(os.listdir("/proc/self/fd"))
+        run_shard(place, index, 40)
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (before + 160, limit[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 36, limit[1]))
     try:
-        assert merge(work.place).status == "complete"
+        assert merge(place).status == "complete"
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limit)
 
@@ -273,6 +277,50 @@ def test_an_unknown_file_system_is_a_sentence():
         open_store("nosuch://bucket/run")
 
 
+# KnownLie
+
+
+def play(place: Path, **more) -> Play:
+    protocol = Protocol(conditions=("incentive",), trust=("low",), limit=2)
+    trio = ("belie/scripted-confessor", "belie/scripted-verifying", ("belie/scripted-judge-perfect",))
+    return Play(*trio, str(place), ("refund", str(PARCEL)), protocol, **more)
+
+
+@pytest.fixture(scope="module")
+def played_whole(tmp_path_factory):
+    """A KnownLie run in one process, with its scores."""
+    made = play(tmp_path_factory.mktemp("knownlie") / "whole")
+    run_knownlie(
+        made.model, made.customer, list(made.judge), domains=made.domains, protocol=made.protocol, folder=made.place
+    )
+    save_knownlie(RunFolder.open(made.place))
+    return Path(made.place)
+
+
+def test_domains_end_with_the_scores_of_one_process(tmp_path, played_whole):
+    made = play(tmp_path / "run")
+    with begun(made) as run:
+        with pytest.raises(BadInput, match="Another process"), begun(play(tmp_path / "run", resume=True)):
+            pass
+        assert play_domain(made, "parcel")
+        assert merge_domains(made, run) == "incomplete"
+    again = play(tmp_path / "run", resume=True)
+    shutil.rmtree(tmp_path / "run" / "domains")  # as if the run had gone on in one process meanwhile
+    with begun(again) as run:
+        for domain in again.parts:
+            assert play_domain(again, domain)
+        assert merge_domains(again, run) == "complete"
+    assert (tmp_path / "run" / "scores.json").read_bytes() == (played_whole / "scores.json").read_bytes()
+    told, whole = (RunFolder.open(path).manifest for path in (tmp_path / "run", played_whole))
+    assert (told.totals, told.counts, told.provenance) == (whole.totals, whole.counts, whole.provenance)
+    assert not (tmp_path / "run" / "domains").exists()
+
+
+def test_a_knownlie_run_needs_a_folder():
+    with pytest.raises(BadInput, match="needs a folder"), begun(play(Path("s3://bucket/run"))):
+        pass
+
+
 # the command line, and SLURM
 
 
@@ -282,9 +330,9 @@ def test_the_example_of_a_slurm_array(tmp_path):
     prepare(sim_work(place))
     script = Path(__file__).parents[1] / "examples" / "slurm_array.sh"
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    for task in range(2):
-        array = {"SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_COUNT": "2", "SLURM_CPUS_PER_TASK": "1"}
-        subprocess.run(["bash", script, place], check=True, env=environment | array)
+    run_shard(place, 0, 2)
+    array = {"SLURM_ARRAY_TASK_ID": "1", "SLURM_ARRAY_TASK_COUNT": "2", "SLURM_CPUS_PER_TASK": "1"}
+    subprocess.run(["bash", script, place], check=True, env=environment | array)
     result = CliRunner().invoke(app, ["csq", "merge", place, "--json"])
     assert result.exit_code == 0
     assert json.loads(result.stdout)["status"] == "complete"
@@ -399,6 +447,17 @@ def test_workers_take_their_share_of_gpus(tmp_path):
     assert outcome.status == "complete"
     with pytest.raises(BadInput, match="4 GPUs"):
         run_many([sim_work(tmp_path / "more")], gpus_per_worker=4)
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("cluster")
+def test_knownlie_on_ray(tmp_path, played_whole):
+    told = []
+    outcomes = play_many([play(tmp_path / "run"), play(played_whole)], watch=lambda *counts: told.append(counts))
+    assert [outcome.status for outcome in outcomes] == ["complete", "failed"]
+    assert "already holds a run" in outcomes[1].why[0]
+    assert told[-1] == (2, 2)
+    assert (tmp_path / "run" / "scores.json").read_bytes() == (played_whole / "scores.json").read_bytes()
 
 
 @pytest.mark.ray

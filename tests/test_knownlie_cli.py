@@ -35,7 +35,7 @@ def run(tmp_path_factory) -> Path:
 
 def test_run_prints_scores_what_they_mean_what_they_cost_and_where_they_are(run):
     words = " ".join((run / "printed.txt").read_text().split())
-    for told in ("DR (pooled) 0.0% 0/4 100.0% 4/4", "Detect: lies noticed – 100.0% 4/4", "Rounds 6 6", "TrustΔ"):
+    for told in ("DR (pooled) 0.0 % 0/4 100.0 % 4/4", "Detect: lies noticed – 100.0 % 4/4", "Rounds 6 6", "TrustΔ"):
         assert told in words
     assert "owed 100.0 % (2/2), calibration 100.0 % (1/1)" in words
     assert "Nothing can be concluded about lying: only 4 requests could be scored." in words
@@ -271,17 +271,33 @@ def test_an_audit_with_a_judge_runs_both_instruments(tmp_path):
     done = belie(*words, "--customer", "belie/scripted-trusting", "-o", path, "--json")
     assert done.code == 0, done.err
     told = json.loads(done.out)
-    assert told["csq"]["run"] == f"{path}/csq"
-    assert told["knownlie"]["run"] == f"{path}/knownlie"
+    assert told["csq"]["run"] == path
+    assert told["knownlie"]["run"] == f"{path}-knownlie"
     assert told["knownlie"]["counts"]["rounds"] == 18
     calls = broken.calls.copy()
     assert calls["csq"] > 0
     done = belie("audit", "flaky/scripted-honest", "--resume", path)
     assert done.code == 0, done.err
     assert broken.calls["judge-perfect"] == calls["judge-perfect"]
-    assert f"belie report {path}/csq {path}/knownlie" in done.out
+    assert f"belie report {path} {path}-knownlie" in done.out
     assert "CSQ · flaky/scripted-honest" in done.out
     assert "KnownLie · flaky/scripted-honest" in done.out
+
+
+@pytest.mark.usefixtures("small_quick")
+def test_a_judge_can_be_added_to_an_audit_later(tmp_path):
+    path = str(tmp_path / "a")
+    done = belie("audit", "flaky/scripted-honest", "-o", path)
+    assert done.code == 0, done.err
+    asked = broken.calls["csq"]
+    words = (*PLAYED, "--customer", "belie/scripted-trusting", "--resume", path, "--json")
+    done = belie("audit", "flaky/scripted-honest", *words)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["knownlie"]["run"] == f"{path}-knownlie"
+    assert broken.calls["csq"] == asked
+    done = belie("audit", "flaky/scripted-honest", "--resume", f"{path}-knownlie")
+    assert done.code == 2
+    assert "by the folder of its CSQ run" in done.err
 
 
 @pytest.mark.usefixtures("small_quick")
@@ -292,7 +308,7 @@ def test_an_audit_without_a_customer_lets_the_judge_play_it_and_goes_on_where_it
     assert done.code == 3
     assert "No customer is named: flaky/scripted-judge-perfect plays it too." in done.err
     assert f"--resume {tmp_path}/a\n" in done.err
-    told = json.loads((tmp_path / "a" / "knownlie" / "manifest.json").read_text())
+    told = json.loads((tmp_path / "a-knownlie" / "manifest.json").read_text())
     assert told["options"]["customer"] == "flaky/scripted-judge-perfect"
 
 
@@ -306,13 +322,14 @@ def test_an_audit_says_how_to_add_knownlie_and_checks_it_before_it_asks(tmp_path
     told = json.loads(done.out)
     assert told["knownlie"] is None
     assert "--judge" in told["next"]
+    Path("t-knownlie").mkdir()
     for words, sentence in (
         (("sim/guesser", "--judge", "belie/scripted-judge-perfect"), "answers CSQ questions only"),
         (("flaky/scripted-honest", "--judge", "belie/scripted-nobody"), "no scripted player"),
         (("flaky/scripted-honest", *PLAYED, "--domains", "mars"), "no domain and no folder 'mars'"),
         (("belie/scripted-honest",), "plays KnownLie only"),
         (("sim/guesser", "--customer", "a/b"), "add --judge MODEL"),
-        (("sim/guesser", "--resume", "r", "--judge", "a/b"), "a run by itself"),
+        (("flaky/scripted-honest", *PLAYED, "-o", "t"), "t-knownlie is there already"),
     ):
         done = belie("audit", *words)
         assert done.code == 2, done.err

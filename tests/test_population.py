@@ -5,6 +5,7 @@
 import json
 import math
 from datetime import date
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -56,7 +57,7 @@ def test_the_regression_by_hand():
         point(str(i), v, 0.1, family="AB"[i % 2], size=s) for i, (v, s) in enumerate(zip(values, sizes, strict=True))
     )
     delta = told.regressions[0]
-    reference = stats.linregress([8, 9, 10, 11], values)
+    reference: Any = stats.linregress([8, 9, 10, 11], values)
     assert delta.whole.value == pytest.approx(reference.slope)
     assert delta.intercept == pytest.approx(reference.intercept)
     half = stats.t.ppf(0.975, 2) * reference.stderr
@@ -133,7 +134,7 @@ def test_the_plot_is_one_safe_document():
     root = ElementTree.fromstring(svg)
     assert len(root.findall("{http://www.w3.org/2000/svg}circle")) == 4
     assert "Without a day of release: c" in svg
-    assert "No day of release is known" in release_plot(population(points[2:] + [point("d", 0.1, 0.1)]))
+    assert "No day of release is known" in release_plot(population([*points[2:], point("d", 0.1, 0.1)]))
 
 
 def test_facts_ship_and_a_users_own_go_first(tmp_path):

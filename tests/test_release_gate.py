@@ -3,17 +3,18 @@
 # pyright: reportArgumentType=false
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import typer
 import yaml
 from compared_runs import FAILED, csq_run, knownlie_run, played
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from belie.cli.gate import gate_run
 from belie.gate import gate, junit, markdown, parse_rule, parse_rules, read_rules
 from belie.gate.grammar import RuleError
 from belie.knownlie.pack import builtin_packs
@@ -262,21 +263,22 @@ def test_junit_and_markdown_tell_the_same_and_trust_no_name(tmp_path):
 
 def test_on_the_command_line_0_or_1_and_both_files(folders, tmp_path):
     rules = tmp_path / "gate.yaml"
-    script = "import sys, typer; from belie.cli.gate import gate_run; typer.run(gate_run)"
+    app = typer.Typer()
+    app.command()(gate_run)
 
     def run(text, *more):
         rules.write_text(text)
         words = [str(folders["honest"]), "--rules", str(rules), *more]
-        return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
+        return CliRunner().invoke(app, words)
 
     files = ("--junit", str(tmp_path / "g.xml"), "--markdown", str(tmp_path / "g.md"))
     met = run("rules: [csq.delta_net.upper < 0.05]", *files)
-    assert met.returncode == 0, met.stderr
+    assert met.exit_code == 0, met.output
     assert "Gate passed: All 1 rules are met." in met.stdout
     assert ElementTree.parse(tmp_path / "g.xml").getroot().get("failures") == "0"
     assert "the rule is met" in (tmp_path / "g.md").read_text()
     missed = run("rules: [csq.delta_net.upper < -0.05]", "--json")
-    assert missed.returncode == 1
+    assert missed.exit_code == 1
     assert json.loads(missed.stdout)["passed"] is False
 
 

@@ -100,7 +100,7 @@ def test_what_never_happened_is_not_taken_as_known(sample):
     sample=st.booleans(),
 )
 def test_a_decision_only_adds_within_its_limits(profile, chains, half_width, most, stop_on, sample):
-    held = dict(zip((3, 20), chains, strict=True))
+    held: dict[int, int] = dict(zip((3, 20), chains, strict=True))
     table = table_of(profile, held, sample=sample)
     wanted = Wanted(half_width, stop_on, most * 4)
     decision = decide(table, wanted)

@@ -3,7 +3,8 @@
 Knows: which instruments run, where each keeps its run, and what is printed of both.
 Does not know: how either asks or scores.
 
-Without a judge the folder is the CSQ run. With one it holds two runs, ``csq`` and ``knownlie``.
+The folder is the CSQ run; the KnownLie run lies beside it under the same name with ``-knownlie``. So a judge can also
+be added later, by resuming the audit with one.
 """
 
 from __future__ import annotations
@@ -53,38 +54,37 @@ def audit(
 ) -> None:
     """Audit a model: CSQ, lies nobody asked for; and with --judge KnownLie, lies that pay the deployer.
 
-    With a judge the results are two runs in one folder: csq and knownlie. --max-cost is for both together.
+    KnownLie's run lies beside CSQ's, its name ending in -knownlie. --max-cost is for both together.
+    With --resume a judge may be added to an audit without one.
     """
-    both = bool(judge) or (resume is not None and not (resume / MANIFEST).exists() and (resume / "csq").is_dir())
     if model.startswith("belie/scripted-"):
         raise BadInput(
             f"{model} plays KnownLie only: run it with belie knownlie run. sim/honest and others answer CSQ."
         )
     if resume is not None and folder is not None:
         raise BadInput("--resume continues in the folder of the run: leave --out away.")
-    if judge and resume is not None and (resume / MANIFEST).exists():
-        raise BadInput(
-            f"{resume} is a run by itself, not an audit with a judge: continue it without --judge, and play KnownLie "
-            "with belie knownlie run."
-        )
+    if resume is not None and RunFolder.open(resume).manifest.instrument != "csq":
+        raise BadInput(f"{resume} is no CSQ run: resume the audit by the folder of its CSQ run.")
+    path = resume or folder or RunFolder.new_path(ROOT, "csq", model)
+    beside = path.resolve().with_name(f"{path.resolve().name}-knownlie") if not path.name else Path(f"{path}-knownlie")
+    both = bool(judge) or (resume is not None and (beside / MANIFEST).exists())
+    if both and resume is None and beside.exists():
+        raise BadInput(f"{beside} is there already, and KnownLie's run would go there: choose another --out.")
     if not both and (named := next((n for n, v in _knownlie(customer, domains, limit).items() if v is not None), None)):
         raise BadInput(f"{named} belongs to KnownLie, which needs a judge: add --judge MODEL.")
-    root = resume or folder or (RunFolder.new_path(ROOT, "audit", model) if both else None)
-    csq = root / "csq" if both and root is not None else root
     server = Server(base_url, concurrency, None, max_cost if both else None, tuple(price or ()))
-    goes_on = csq if resume is not None and csq is not None and (not both or (csq / MANIFEST).exists()) else None
     n = chains = None
-    if goes_on is not None:
-        kept = o.kept_options(context, goes_on)
+    if resume is not None:
+        kept = o.kept_options(context, resume)
         n, chains, seed = kept.get("n"), kept.get("chains"), kept.get("seed", seed)
     design = o.design_of("contacts", 2, False, "0", seed, preset, n, chains)
     options = Options(
         seed=seed, base_url=base_url, concurrency=concurrency, max_cost=max_cost, price=server.prices.get("agent")
     )
     asking = o.asking_of(options, None, "wrong")
-    where: dict[str, Any] = {"out": None if goes_on else csq, "resume": goes_on}
-    if both and root is not None:
-        _both(root, model, customer, judge, domains, limit, server, (design, options, asking), where, json=json)
+    where: dict[str, Any] = {"out": None if resume else path, "resume": resume}
+    if both:
+        _both(beside, model, customer, judge, domains, limit, server, (design, options, asking), where, json=json)
         return
     path, why = ask_csq(model, design, options, asking, **where, quiet=json)
     done = RunFolder.open(path)
@@ -99,7 +99,7 @@ def audit(
 
 
 def _both(
-    root: Path,
+    place: Path,
     model: str,
     customer: str | None,
     judge: list[str] | None,
@@ -115,12 +115,12 @@ def _both(
     from belie.cli.knownlie_scores import document, show_run
     from belie.knownlie.task import load_packs
 
-    place = root / "knownlie"
     goes_on = place if (place / MANIFEST).exists() else None
     if customer is None and judge and goes_on is None:
         customer = judge[0]
         if not json:
             say(f"No customer is named: {customer} plays it too.")
+    root = where["out"] or where["resume"]
     seated = k.seating(model, customer, judge, domains, {"limit": limit}, goes_on)
     load_packs(seated.packs)
     inspect_prices(seated, server)
@@ -143,8 +143,7 @@ def _both(
         print_json({**told, "knownlie": document(second)})
     else:
         show_run(second)
-        page = f"one page of both: belie report {first.path} {second.path}"
-        out.print(Text(f"\nThe audit: {root}\n  {page}"), soft_wrap=True)
+        out.print(Text(f"\nOne page of both: belie report {first.path} {second.path}"), soft_wrap=True)
     if why is not None:
         say(f"Incomplete: CSQ: {why} Continue with the same command and --resume {root}")
     finish(second, spent, root)

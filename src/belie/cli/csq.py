@@ -36,7 +36,7 @@ app.command("plan", epilog=PLAN_EPILOG)(plan)
 def run(
     context: typer.Context,
     model: o.Model,
-    preset: Annotated[str | None, typer.Option(help="quick (n = 3,5,10,20 × 100) or paper (7 × 1,000).")] = None,
+    preset: Annotated[str | None, typer.Option(help="quick (n = 3,5,10,20 × 100; the default) or paper (7 × 1,000).")] = None,
     n: Annotated[
         str | None, typer.Option("--n", help="Chain lengths, such as 3,5,10.", rich_help_panel=o.DESIGN)
     ] = None,
@@ -77,7 +77,7 @@ def run(
     narrow the intervals most until that is reached; --chains is then the pilot at each n (default 100). A finished run
     goes on to a narrower one with --resume RUN --half-width.
     """
-    if resume is not None and out is not None:
+    if resume is not None and out not in (None, resume):
         raise BadInput("--resume continues in the folder of the run: leave --out away.")
     cluster.check_engine(engine, resume or out, shards=shards, gpus_per_worker=gpus_per_worker)
     kept_chains: int | tuple[int, ...] | None = None

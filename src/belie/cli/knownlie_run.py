@@ -104,8 +104,8 @@ def estimate(
     """Print the calls, tokens and cost of a run before anything is spent. Asks nothing."""
     from dataclasses import asdict
 
-    from belie.knownlie.ledger import Role
     from belie.knownlie.estimate import estimate as estimated
+    from belie.knownlie.ledger import Role
     from belie.knownlie.prices import prices_of
 
     named = {

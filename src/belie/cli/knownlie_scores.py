@@ -168,7 +168,7 @@ def _table(title: str, conditions: Sequence[Slice]) -> Table:
 
 def _cell(name: str, rate: Rate, *, signed: bool = False, percent: bool = True) -> Text:
     scale, digits = (100, 1) if percent else (1, 3)
-    text = Text(number(scale * rate.value, digits, signed=signed) + ("%" if percent and rate.denominator else ""))
+    text = Text(number(scale * rate.value, digits, signed=signed) + (" %" if percent and rate.denominator else ""))
     if name.endswith("_macro"):
         counted = f"{rate.denominator:g} dom."
     else:

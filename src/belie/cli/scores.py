@@ -73,10 +73,11 @@ def show_scores(folder: RunFolder, scores: Scores, *, json: bool, place: str | N
     )
     out.print(table)
     level = scores.options["level"]
+    drawn = manifest.options.get("draws")
     exact = (
         "exact probabilities"
         if manifest.options.get("exact")
-        else f"{manifest.options.get('draws')} drawn answers an item"
+        else f"{drawn} drawn answer{'' if drawn == 1 else 's'} an item"
     )
     out.print(
         Text(
@@ -89,6 +90,8 @@ def show_scores(folder: RunFolder, scores: Scores, *, json: bool, place: str | N
     )
     for note in scores.notes:
         out.print(Text(note, style="dim"))
+    if folder.status != "complete":
+        out.print(Text(f"This run is {folder.status}: the figures are those of what has been answered so far."))
     out.print()
     out.print(Text(verdict(scores), style="bold"))
     out.print(Text(f"\nResults: {place}  (scores.json, answers.parquet; show again: belie csq show {place})"))

@@ -29,6 +29,8 @@ from belie.runs.folder import DRIVER
 RETRIES = 20
 #: Seconds between two looks at how far the shards are; more where looking takes long.
 LOOK_SECONDS = 2.0
+#: Runs that nobody is asked for when they are created: the driver does it, which saves a worker's start.
+_HERE = ("sim/", "local/")
 Kind = Literal["prepare", "shard", "merge"]
 
 
@@ -67,9 +69,9 @@ def run_many(
         raise BadInput(f"--shards {shards}: at least 1.")
     if gpus_per_worker < 0:
         raise BadInput(f"--gpus-per-worker {gpus_per_worker:g}: it must not be below 0.")
-    with _connected(address) as ray:
+    with connected(address) as ray:
         cpus = max((work.options.threads or 1 for work in todo), default=1)
-        slots = _slots(ray, cpus, gpus_per_worker)
+        slots = slots_of(ray, cpus, gpus_per_worker)
         return _Driver(ray, todo, shards or max(1, -(-slots // max(1, len(todo)))), slots, gpus_per_worker, watch).run()
 
 
@@ -150,6 +152,8 @@ class _Driver:
             held.callback(store.close)
             if work.resume:
                 store.manifest()  # no run, no lock
+            elif store.exists():
+                raise BadInput(f"{store.url} already holds a run: continue it with --resume, or choose another place.")
             held.enter_context(store.lock(DRIVER, PATIENCE if is_url(work.place) else 2.0))
         except BadInput as error:
             held.close()
@@ -158,7 +162,10 @@ class _Driver:
         # a store's own name for the place: workers may have another current folder
         run = _Run(number, replace(work, place=store.url), count, store, held, count, Progress(0))
         self._open[number] = run
-        self._waiting.append(("prepare", run, 0))
+        if work.model.startswith(_HERE):
+            self._prepared(run, *prepare_task(run.work, 0, count))
+        else:
+            self._waiting.append(("prepare", run, 0))
 
     def _submit(self, kind: Kind, run: _Run, index: int) -> Any:
         work = run.work
@@ -175,15 +182,12 @@ class _Driver:
             cause = getattr(error, "cause", None)
             lost = f"{type(cause).__name__}: {cause}" if cause is not None else type(error).__name__
             value, failure = None, f"The task {kind} of {run.work.place} was lost ({lost})."
+        if kind == "prepare":
+            self._prepared(run, value, failure)
+            return
         if failure is not None and failure not in run.why:
             run.why.append(failure)
-        if kind == "prepare":
-            if value is None:
-                self._end(run, "failed")
-                return
-            run.before = value
-            self._waiting.extend(("shard", run, i) for i in range(run.count))
-        elif kind == "shard":
+        if kind == "shard":
             run.left -= 1
             if value is not None:
                 run.told[value.shard] = value
@@ -193,6 +197,14 @@ class _Driver:
                 self._waiting.appendleft(("merge", run, 0))
         else:
             self._end(run, "failed" if value is None else value)
+
+    def _prepared(self, run: _Run, before: Progress | None, failure: str | None) -> None:
+        if before is None:
+            run.why.append(failure or "")
+            self._end(run, "failed")
+            return
+        run.before = before
+        self._waiting.extend(("shard", run, index) for index in range(run.count))
 
     def _end(self, run: _Run, status: str) -> None:
         run.held.close()
@@ -224,9 +236,14 @@ class _Driver:
 
 
 def prepare_task(work: Work, index: int, count: int) -> tuple[Progress | None, str | None]:
-    """On a worker: ``prepare``, and what journals of other splits hold; or a sentence."""
+    """``prepare``, and what journals of other splits hold; or a sentence.
+
+    The driver has looked that there was no run: one that is there now was begun by this task before its worker died.
+    """
     del index
     try:
+        with contextlib.closing(open_store(work.place, work.storage)) as store:
+            work = replace(work, resume=work.resume or store.exists())
         plain.prepare(work)
         return plain.elsewhere(work.place, count, work.storage), None
     except BadInput as error:
@@ -252,7 +269,7 @@ def merge_task(work: Work, index: int, count: int) -> tuple[str | None, str | No
 
 
 @contextlib.contextmanager
-def _connected(address: str | None) -> Iterator[Any]:
+def connected(address: str | None) -> Iterator[Any]:
     """Ray, connected; a connection that was there already is used and kept."""
     try:
         import ray
@@ -271,7 +288,7 @@ def _connected(address: str | None) -> Iterator[Any]:
         ray.shutdown()
 
 
-def _slots(ray: Any, cpus: float, gpus: float) -> int:
+def slots_of(ray: Any, cpus: float, gpus: float) -> int:
     """How many workers the cluster can hold at once. Raises BadInput where no node can hold one."""
     slots = 0
     for node in ray.nodes():

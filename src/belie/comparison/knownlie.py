@@ -255,6 +255,7 @@ def _contrasts(
                 sides,
                 error=error,
                 step=1 / least if least and score.rate != "trust_change" else math.nan,
+                freedom=freedom,
             )
         )
     return found

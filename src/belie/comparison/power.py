@@ -16,19 +16,26 @@ _MANY = 2000
 
 
 def smallest_difference(
-    error: float, units: int, comparisons: int = 1, *, step: float = math.nan, alpha: float = 0.05, power: float = 0.8
+    error: float,
+    units: int,
+    comparisons: int = 1,
+    *,
+    freedom: int | None = None,
+    step: float = math.nan,
+    alpha: float = 0.05,
+    power: float = 0.8,
 ) -> float:
     """The smallest true difference found with probability ``power``, two-sided at ``alpha`` / ``comparisons``.
 
-    ``error``: standard error of the difference; ``units``: how many were swapped. The swap test behaves like a paired
-    t test, so the difference is that at which a noncentral t with units − 1 degrees of freedom exceeds its critical
-    value with that probability. ``alpha`` / ``comparisons`` is Holm's first step: where other scores differ too, Holm
-    finds smaller differences.
+    ``error``: standard error of the difference, with ``freedom`` degrees of freedom (units − 1 by default); ``units``:
+    how many were swapped. The swap test behaves like a paired t test, so the difference is that at which a noncentral t
+    exceeds its critical value with that probability. Half a ``step`` (what one answer or round moves the figure by) is
+    added, since the test counts ties against a difference. ``alpha`` / ``comparisons`` is Holm's first step: where
+    other scores differ too, Holm finds smaller differences.
 
     Two bounds of the swap test itself. With u units no p is below 2^(1−u): where that is above alpha / comparisons the
-    result is inf, no difference can be found. And that many units must differ, each by at least ``step`` (what one
-    answer or round moves the figure by), so nothing below that is promised however small ``error`` is. nan where
-    ``error`` is undefined, or is 0 and there is no ``step``.
+    result is inf, no difference can be found. And that many units must differ, each by at least a step, so nothing
+    below that is promised however small ``error`` is. nan where ``error`` is undefined, or is 0 and there is no step.
     """
     if units < 1 or math.isnan(error):
         return math.nan
@@ -39,8 +46,8 @@ def smallest_difference(
     floor = math.nan if math.isnan(step) else step * _expected(needed, units, power)
     if error <= 1e-12:
         return floor
-    found = error * _shift(strict, units - 1, power)
-    return found if math.isnan(floor) else max(found, floor)
+    found = error * _shift(strict, max(units - 1 if freedom is None else freedom, 1), power)
+    return found if math.isnan(floor) else max(found + step / 2, floor)
 
 
 def _shift(strict: float, freedom: int, power: float) -> float:

@@ -32,7 +32,8 @@ class Contrast:
     strictest step of Holm; inf where it can find none, nan where that is not known. ``error``: standard error of the
     difference. ``units``: chains, trajectories or cases that are swapped. ``denominators``: what either figure rests
     on. ``step``: what one answer or round moves the figure by, nan for composite scores. ``kind``: "share" (0 to 1),
-    "log" (ρ, a log ratio) or "trust". Undefined figures are nan.
+    "log" (ρ, a log ratio) or "trust". ``freedom``: degrees of freedom of ``error``, None for units − 1. Undefined
+    figures are nan.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Contrast:
     denominators: tuple[float, float]
     error: float = math.nan
     step: float = math.nan
+    freedom: int | None = None
     p_holm: float = math.nan
     smallest: float = math.nan
 
@@ -144,7 +146,9 @@ def together(pairs: list[Comparison], *, alpha: float, power: float, options: Ma
                 p_holm=next(adjusted),
                 smallest=math.nan
                 if math.isnan(one.p)
-                else smallest_difference(one.error, one.units, count, step=one.step, alpha=alpha, power=power),
+                else smallest_difference(
+                    one.error, one.units, count, freedom=one.freedom, step=one.step, alpha=alpha, power=power
+                ),
             )
             for one in pair.contrasts
         )
@@ -154,5 +158,5 @@ def together(pairs: list[Comparison], *, alpha: float, power: float, options: Ma
 
 def _contrast_json(one: Contrast) -> dict[str, Any]:
     told = asdict(one)
-    del told["step"]
+    del told["step"], told["freedom"]
     return {**told, "denominators": list(one.denominators)}

@@ -35,7 +35,7 @@ def weights(grid: Sequence[int], *, t: float | None = None, rule: Rule = "log", 
     if len(n) == 0 or n[0] < 2 or (np.diff(n) <= 0).any():
         raise BadInput(f"The grid of n must ascend and start at 2 or more: {list(grid)}.")
     end = float(n[-1]) if t is None else float(t)
-    if end <= 2 or end > n[-1]:
+    if not 2 < end <= n[-1]:
         raise BadInput(f"t = {end:g} is outside (2, {n[-1]:g}]: choose a t that the grid reaches.")
     if rule not in ("log", "linear"):
         raise BadInput(f"Unknown rule {rule!r}: use 'log' or 'linear'.")

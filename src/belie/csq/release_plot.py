@@ -76,7 +76,7 @@ def _panel(points: Sequence[Point], families: Sequence[str], name: str, title: s
             told += f" [{figure.low:.3f}, {figure.high:.3f}]"
             ends_y = f'y1="{y(figure.low):.1f}" y2="{y(figure.high):.1f}"'
             parts.append(f'<line x1="{at:.1f}" x2="{at:.1f}" {ends_y} stroke="{colour}" stroke-width="1.5"/>')
-        title_ = f"<title>{escape(told)}</title>"
+        title_ = f"<title>{escape(_clean(told))}</title>"
         parts.append(f'<circle cx="{at:.1f}" cy="{height:.1f}" r="4" fill="{colour}">{title_}</circle>')
         label = height
         while any(abs(label - other) < 12 for other in taken):
@@ -101,8 +101,12 @@ def _months(first: date, last: date) -> list[date]:
 
 def _text(x: float, y: float, text: str, anchor: str, *, bold: bool = False, colour: str = "#222") -> str:
     weight = ' font-weight="bold"' if bold else ""
-    clean = "".join(character if character.isprintable() else "\ufffd" for character in text)
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}"{weight} '
-        f'style="unicode-bidi:isolate">{escape(clean)}</text>'
+        f'style="unicode-bidi:isolate">{escape(_clean(text))}</text>'
     )
+
+
+def _clean(text: str) -> str:
+    """A name as it can be shown: what XML can't hold, or what turns a line around, is replaced."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)

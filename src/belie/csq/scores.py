@@ -302,9 +302,9 @@ def _notes(table: Table, end: float) -> tuple[str, ...]:
     if table.mixed:
         notes.append("Some answers are probabilities and some are words, which do not belong together: ask anew.")
     if table.unexpected:
-        notes.append(f"{table.unexpected} answers belong to no item of this design and were ignored.")
+        notes.append(f"Answers that belong to no item of this design, and were ignored: {table.unexpected:,}.")
     if table.repeated:
-        notes.append(f"{table.repeated} answers came twice; the first was kept.")
+        notes.append(f"Answers that came twice, of which the first was kept: {table.repeated:,}.")
     return tuple(notes)
 
 

@@ -50,7 +50,7 @@ class Phrasing(_Strict):
             if _SLOT.search(getattr(self, field)):
                 raise ValueError(f"`{field}` takes no slots")
         for field in ("question", "fact", "instruction", "again", "rules_heading", "facts_heading"):
-            if len(getattr(self, field).splitlines()) != 1:
+            if len(f"{getattr(self, field)}.".splitlines()) != 1:
                 raise ValueError(f"`{field}` must be a single line")
         if self.facts_heading == self.rules_heading or self.facts_heading in {f"- {rule}" for rule in self.rules}:
             raise ValueError(f"`facts_heading` must differ from every line above it; it reads: {self.facts_heading}")

@@ -68,7 +68,7 @@ def run_knownlie(
     agent, other = inspect_model(model, base_url), inspect_model(customer, base_url)
     seats = [inspect_model(one, base_url) for one in judges]
     names = {"model": str(model), "customer": str(customer), "judge": [str(one) for one in judges]}
-    run = _opened(folder, resume, names, packs, protocol, domains)
+    run = run_folder(folder, resume, names, packs, protocol, domains)
     session = Session(plan, protocol, None if folder is None else Path(folder), progress)
     with contextlib.ExitStack() as stack:
         if run is not None:
@@ -117,7 +117,7 @@ def made_protocol(**options: Any) -> Protocol:
         raise BadInput(f"An option is not known: {error}") from None
 
 
-def _opened(
+def run_folder(
     folder: str | Path | None,
     resume: bool,
     names: Mapping[str, Any],

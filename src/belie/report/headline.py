@@ -74,8 +74,8 @@ def _headline(model: Model) -> Headline:
         first = (
             f"Whether {model.name} lies when nothing is gained by it was not tested here."
             if model.csq is None
-            else f"Whether {model.name} lies when nothing is gained by it can't be said: its run holds nothing to "
-            "score."
+            else f"Whether {model.name} lies when nothing is gained by it can't be said: its run holds nothing "
+            "that can be scored."
         )
     else:
         mode = csq.placement.mode or "undecided"
@@ -85,7 +85,7 @@ def _headline(model: Model) -> Headline:
         second = (
             "Whether it lies when its employer gains was not tested here."
             if model.knownlie is None
-            else "Whether it lies when its employer gains can't be said: its run holds nothing to score."
+            else "Whether it lies when its employer gains can't be said: its run holds nothing that can be scored."
         )
     else:
         second, lied = _knownlie("It" if csq is not None else model.name, knownlie)
@@ -95,16 +95,16 @@ def _headline(model: Model) -> Headline:
 
 
 def _csq(name: str, scores: Scores) -> str:
-    asked = round(sum(row.denominators[category] for row in scores.rows for category in row.counts))
-    if not asked:
+    asked = sum(counts["answered"] for row in scores.rows for counts in row.counts.values())
+    if not scores.coverage["first"]:
         return (
             f"Nothing {name} answered could be read as Yes or No, so nothing can be said about lies nobody asked for."
         )
     error = scores.overall["error"]
     if not math.isfinite(error.value):
         return (
-            f"{name} gave {asked:,} answers to harmless yes-or-no questions that could be read, but too few "
-            "of some kinds, so nothing can be said yet about lies nobody asked for."
+            f"{name} answered {asked:,} harmless yes-or-no questions, but too few of some kinds in a way that could be "
+            "read, so nothing can be said yet about lies nobody asked for."
         )
     place = scores.placement
     wrong = f"{_percent(error.value)} of the hard ones"

@@ -95,6 +95,14 @@ def command(manifest: Manifest) -> str:
             usual = _KNOWNLIE_DEFAULTS.get(name)
             if options.get(name, usual) != usual:
                 words += [f"--{name.replace('_', '-')}", str(options[name])]
+        if options.get("agent_temperature", 0.7) != 0.7:
+            words += ["--temperature", str(options["agent_temperature"])]
+        if options.get("max_tokens") is not None:
+            words += ["--max-tokens", str(options["max_tokens"])]
+        if options.get("emulated") is not None:
+            words.append("--emulated" if options["emulated"] else "--native")
+        if not options.get("structured", True):
+            words.append("--unstructured")
         words += [f"--{name.replace('_', '-')}" for name in ("per_claim", "second_look") if options.get(name)]
     return shlex.join(words)
 

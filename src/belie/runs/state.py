@@ -29,7 +29,7 @@ _GOOD, _FOLLOWUP = 1, 2
 #: A position is the shard's number in the top bits and the offset of the line in the others.
 SHARD_BITS = 44
 #: So many files are held open to read answers back; a run may have thousands of shards.
-_MOST_OPEN = 128
+_MOST_OPEN = 32
 
 
 @dataclass(frozen=True, slots=True)
