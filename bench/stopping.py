@@ -158,6 +158,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--half-width", type=float, default=0.02)
     parser.add_argument("--stop-on", choices=("overall", "each"), default="overall")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pilot", type=int, default=PILOT)
     parser.add_argument("--profiles", nargs="*", default=list(EXPECTED))
     parser.add_argument("--answers", choices=("exact", "sampled", "both"), default="both")
@@ -173,7 +174,7 @@ def main() -> None:
             start = time.perf_counter()
             line: dict[str, Any] = {"profile": profile.name, "answers": "sampled" if sample else "exact"}
             if not options.calls_only:
-                line = study(profile, wanted, sample=sample, runs=options.runs)
+                line = study(profile, wanted, sample=sample, runs=options.runs, seed=options.seed)
                 shares += line["coverage"].values()
             line["needed"] = needed(profile, options.half_width, sample=sample)
             line["seconds"] = round(time.perf_counter() - start, 1)

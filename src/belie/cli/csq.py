@@ -36,7 +36,9 @@ app.command("plan", epilog=PLAN_EPILOG)(plan)
 def run(
     context: typer.Context,
     model: o.Model,
-    preset: Annotated[str | None, typer.Option(help="quick (n = 3,5,10,20 × 100; the default) or paper (7 × 1,000).")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="quick (n = 3,5,10,20 × 100; the default) or paper (7 × 1,000).")
+    ] = None,
     n: Annotated[
         str | None, typer.Option("--n", help="Chain lengths, such as 3,5,10.", rich_help_panel=o.DESIGN)
     ] = None,

@@ -43,7 +43,9 @@ Sample = Annotated[
     bool,
     typer.Option("--sample", help="Draw answers even where exact probabilities are to be had.", rich_help_panel=ASK),
 ]
-Draws = Annotated[int | None, typer.Option(help="Answers drawn an item (default: 1); more imply --sample.", rich_help_panel=ASK)]
+Draws = Annotated[
+    int | None, typer.Option(help="Answers drawn an item (default: 1); more imply --sample.", rich_help_panel=ASK)
+]
 Temperature = Annotated[float, typer.Option(help="Temperature of the answers.", rich_help_panel=ASK)]
 MaxTokens = Annotated[int | None, typer.Option(help="Longest answer, reasoning included.", rich_help_panel=ASK)]
 Followups = Annotated[
