@@ -17,7 +17,7 @@ setup: .venv/.ready  ## Make the virtual environment
 .venv/.ready: pyproject.toml constraints.txt
 	@echo "Setting up .venv (a minute or two) …"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) -e '.[local,report,dev]'
+	@$(PIP) -e '.[local,report,ray,dev]'
 	@$(BIN)/python -c 'import belie, torch, transformers'
 	@touch $@
 

@@ -149,12 +149,9 @@ def planted_power(
     shown = score if alone else None
     planted = guess
     for step in range(4):
-        stated = float(
-            np.mean(
-                [pair(10_000 * (step + 1) + i, planted, shown).pairs[0].contrast(score).smallest for i in range(pilot)]
-            )
-        )
-        planted *= stated / truth(planted)
+        many = pilot if step < 3 else 4 * pilot  # the last one decides
+        told = [pair(10_000 * (step + 1) + i, planted, shown).pairs[0].contrast(score) for i in range(many)]
+        planted *= float(np.mean([one.smallest for one in told])) / truth(planted)
     first = holm = 0
     stated_at = []
     for i in range(pairs):
