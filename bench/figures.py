@@ -128,6 +128,8 @@ def _rounded(value: Any) -> Any:
         return {key: _rounded(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_rounded(one) for one in value]
-    return float(f"{value:.4g}") if isinstance(value, float) and abs(value) < 1000 else (
-        round(value) if isinstance(value, float) else value
+    return (
+        float(f"{value:.4g}")
+        if isinstance(value, float) and abs(value) < 1000
+        else (round(value) if isinstance(value, float) else value)
     )

@@ -21,6 +21,7 @@ import statistics
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,9 +108,7 @@ def bare(recorded: Recorded, samples: int) -> float:
 
     async def call(role: str, what: tuple[Any, ...]) -> None:
         messages, tools, choice, config = what
-        asked = GenerateConfig(
-            temperature=config.temperature, seed=config.seed, response_schema=config.response_schema
-        )
+        asked = GenerateConfig(temperature=config.temperature, seed=config.seed, response_schema=config.response_schema)
         await players[role].generate(messages, tools=tools, tool_choice=choice, config=asked)
 
     return _evaluated([[lambda one=one: call(*one) for one in share] for share in shares])
@@ -121,7 +120,7 @@ def one_line(calls: int, samples: int) -> float:
     said = ModelOutput.from_content("yes", "Yes")
     said.usage = ModelUsage(input_tokens=5, output_tokens=1, total_tokens=6)
 
-    async def yes(**_: Any) -> ModelOutput:
+    async def yes(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:  # noqa: ARG001
         return said.model_copy(deep=True)
 
     judge.api.generate = yes
@@ -208,22 +207,22 @@ def paths(limit: int | None, latency_s: float, full_repeats: int, short_repeats:
     ).show()
 
 
-def processor(limit: int, repeats: int) -> None:
-    say("processor time a call (ms): Belie, the same calls bare")
-    recorded = Recorded()
-    play(0.0, limit, recorded)
-    count = len(recorded.calls)
-    samples = min(TRAJECTORIES, count)
+def processor(cases: tuple[int, int], repeats: int) -> None:
+    """Milliseconds a call, from runs of few and of more cases a trajectory: what a run costs once drops out."""
+    say(f"processor time a call (ms), {cases[1]} less {cases[0]} cases: Belie, the same calls bare, one line")
+    few, more = Recorded(), Recorded()
+    play(0.0, cases[0], few)
+    play(0.0, cases[1], more)
+    calls = len(more.calls) - len(few.calls)
 
-    def ours() -> float:
-        played = play(0.0, limit)
-        return played.cpu_s / played.calls * 1000
+    def a_call(spent: Callable[[int, Recorded], float]) -> float:
+        return (spent(cases[1], more) - spent(cases[0], few)) / calls * 1000
 
     mine, theirs, simple = in_turn(
         repeats,
-        ours,
-        lambda: bare(recorded, samples) / count * 1000,
-        lambda: one_line(count, samples) / count * 1000,
+        lambda: a_call(lambda limit, _: play(0.0, limit).cpu_s),
+        lambda: a_call(lambda _, recorded: bare(recorded, TRAJECTORIES)),
+        lambda: a_call(lambda _, recorded: one_line(len(recorded.calls), TRAJECTORIES)),
     )
     compared(
         "KnownLie: processor time a call / the same call with Inspect's bare generate",
@@ -234,7 +233,7 @@ def processor(limit: int, repeats: int) -> None:
         sense="≤",
         goal=1.3,
         row=8,
-        notes={"calls": count, "bare_one_line_ms": statistics.median(simple)},
+        notes={"calls": calls, "bare_one_line_ms": statistics.median(simple)},
     ).show()
 
 
@@ -253,7 +252,7 @@ def main() -> None:
         if options.quick:
             latency, limit, repeats = 0.2, 2, 1
         paths(limit, latency, 1 if options.quick else options.full_repeats, repeats)
-    processor(1 if options.quick else 4, 2 if options.quick else options.repeats)
+    processor((1, 2) if options.quick else (1, 5), 2 if options.quick else options.repeats)
 
 
 if __name__ == "__main__":

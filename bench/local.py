@@ -116,7 +116,8 @@ def compare(chains: int, sizes: tuple[int, ...], repeats: int, batch: int, threa
         return time.perf_counter() - start
 
     say(f"{len(items)} items, {len(texts)} prompts, {plain} tokens, {least} at the fewest; warming up")
-    ours(), bare.run()
+    ours()
+    bare.run()
     before = respondent.provenance()["tokens_computed"]
     ours()
     computed = respondent.provenance()["tokens_computed"] - before

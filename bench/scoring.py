@@ -1,5 +1,5 @@
-"""Row 9: scoring 18 models × 1,008 KnownLie rounds with B = 10,000 in at most 5 s and 1 GB; besides, 16 models × 42,000
-CSQ answers, and how time and memory grow with the rows.
+"""Row 9: scoring 18 models × 1,008 KnownLie rounds with B = 10,000 in at most 5 s and 1 GB; 16 models × 42,000 CSQ answers
+in 5 s; how time and memory grow with the rows.
 
 Rounds and answers are simulated, and made before the clock starts. Every measurement runs in a process of its own, so
 that its peak memory is its own (interpreter and imports included).
@@ -26,6 +26,8 @@ from belie.knownlie.scores import score_models
 from belie.respondents.profiles import parse_profile
 
 RESAMPLES = 10_000
+#: B of CSQ scores unless told otherwise.
+CSQ_RESAMPLES = 2000
 DOMAINS = ("airline", "billing", "debt", "deposit", "insurance", "recall", "refund", "subscription")
 CASES = 14
 OWED = 8
@@ -79,14 +81,14 @@ def one_knownlie(models: int, seeds: int) -> dict[str, float]:
 
 
 def one_csq(models: int, chains: int) -> dict[str, float]:
-    """Exact answers of ``models`` profiles: 6 answers a chain, 7 chain lengths."""
+    """Exact answers of ``models`` respondents: 6 answers a chain, 7 chain lengths."""
     seconds, before = 0.0, resident_mb()
     for model in range(models):
         rng, first, followup = np.random.default_rng(model), {}, {}
         for n in PAPER_SIZES:
-            first[n], followup[n] = parse_profile("guesser").simulate(n, chains, rng)
+            first[n], followup[n] = parse_profile("guesser").simulate(n, chains, rng, sample=False)
         start = time.perf_counter()
-        score(Table.from_arrays(first, followup), resamples=RESAMPLES)
+        score(Table.from_arrays(first, followup), resamples=CSQ_RESAMPLES)
         seconds += time.perf_counter() - start
     rows = models * chains * 6 * len(PAPER_SIZES)
     return {"rows": rows, "seconds": seconds, "peak_mb": peak_mb(), "before_mb": before}
@@ -95,7 +97,9 @@ def one_csq(models: int, chains: int) -> dict[str, float]:
 def apart(kind: str, models: int, size: int, repeats: int) -> dict[str, float]:
     """The median of the seconds and the highest peak of ``repeats`` processes."""
     command = [sys.executable, __file__, "--one", kind, str(models), str(size)]
-    told = [json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(repeats)]
+    told = []
+    for _ in range(repeats):
+        told.append(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
     found = {
         "rows": told[0]["rows"],
         "seconds": statistics.median(one["seconds"] for one in told),
@@ -137,9 +141,9 @@ def main() -> None:
     models = 2 if options.quick else 16
     found = apart("csq", models, 1000, repeats)
     spread = (found["fastest"], found["slowest"])
-    name = f"scoring {models} models × 42,000 CSQ answers, B = 10,000"
+    name = f"scoring {models} models × 42,000 CSQ answers, B = 2,000"
     seconds, peak = found["seconds"], found["peak_mb"]
-    Figure(f"{name}: s", seconds, "s", seconds, spread=spread, runs=repeats, notes={"peak_mb": peak}).show()
+    Figure(f"{name}: s", seconds, "s", seconds, None, "≤", 5.0, 9, spread, repeats, {"peak_mb": peak}).show()
     if not options.quick:
         once = min(repeats, 3)
         growth("scoring KnownLie: time a round at 16 × the rounds", "knownlie", 2, (1, 4, 16), once)

@@ -2,11 +2,12 @@
 
 Simulated respondents of known truth are asked until the rule stops; one JSON line a profile and way of answering holds
 the share of runs whose printed interval of ρ̄ and δ̄ (``--stop-on each``: of ρ(n) and δ(n)) covers the truth, the widths
-reached, and the calls, beside those of two others for the same width:
+reached, and the calls, beside what the same width takes in other ways (``needed``):
 
-paper     the paper's way: one sampled answer an item and the same number of chains at every n, as many as that width
-          takes; and what the paper's 1,000 a cell give and cost.
-sampled   one sampled answer an item, with this rule's allocation.
+paper_way_calls        one sampled answer an item and the same number of chains at every n, as many as it takes
+sampled_calls          one sampled answer an item, with this rule's allocation
+paper_half_width       what the paper's 1,000 a cell give, and paper_calls what they cost
+calls_to_paper_width   what this rule takes to be as narrow as that
 
 Calls count follow-ups. The goal of DESIGN: at least 5 times fewer than with one sampled answer an item, for a noisy
 respondent; the last line is that row.
@@ -186,12 +187,12 @@ def main() -> None:
             f"lowest {values.min():.4f}, below 0.93: {int((values < 0.93).sum())} (binomial error of one: "
             f"{np.sqrt(0.95 * 0.05 / options.runs):.4f})"
         )
-    noisy = needed(parse_profile("guesser"), options.half_width, sample=False)
+    noisy = needed(parse_profile("guesser"), 0.02, sample=False)
     ratio = noisy["paper_way_calls"] / noisy["calls"]
     print(
         json.dumps(
             {
-                "name": f"calls to ±{options.half_width:g} on ρ̄ and δ̄, guesser: one sampled answer an item over exact",
+                "name": "calls to ±0.02 on ρ̄ and δ̄, guesser: one sampled answer an item over exact",
                 "ratio": round(ratio, 2),
                 "goal": 5,
                 "ours": noisy["calls"],

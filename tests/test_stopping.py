@@ -215,7 +215,7 @@ def test_killed_runs_end_with_the_same_design_and_figures(tmp_path):
     with serving(delay_s=0.003) as stub:
         stub.keep_requests = False
         command = [*BELIE, "csq", "run", "http/stub", "--base-url", stub.url, "--concurrency", "8"]
-        wanted = ["--sample", "--n", "3,5", "--chains", "20", "--half-width", "0.25"]
+        wanted = ["--sample", "--n", "3,5", "--chains", "20", "--half-width", "0.25", "--max-items", "700"]
         whole = subprocess.run([*command, *wanted, "-o", str(tmp_path / "whole")], capture_output=True, text=True)
         assert whole.returncode == 0, whole.stderr
         rounds = json.loads((tmp_path / "whole" / "manifest.json").read_text())["options"]["rounds"]

@@ -47,7 +47,7 @@ class Harness:
             json.dump(self._work, file)
         self._file = Path(file.name)
         quiet = {"TOKENIZERS_PARALLELISM": "true", "HF_HUB_OFFLINE": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed with the process)
+        self._errors = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(
             [str(PYTHON), str(HERE / "harness.py"), *self._arguments],
             stdin=subprocess.PIPE,
@@ -70,7 +70,8 @@ class Harness:
         return self._told("run")
 
     def _told(self, line: str) -> dict[str, Any]:
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()

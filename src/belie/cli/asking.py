@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -21,7 +22,7 @@ from belie.csq.run import (
     save_results,
     score_run,
 )
-from belie.csq.stopping import Decision, Wanted
+from belie.csq.stopping import LEAST_PILOT, Decision, Wanted
 from belie.respondents.base import BudgetSpent
 from belie.respondents.opening import Options, open_respondent
 from belie.runs import RunFolder
@@ -67,8 +68,10 @@ def ask_csq(
     With ``wanted`` the run stops at that half-width; a new one begins with the pilot, not with the design's chains.
     """
     if wanted is not None:
-        design = pilot(design, wanted) if resume is None else design
-        wanted.check(design.sizes)
+        if resume is None:
+            design = pilot(design, wanted)
+        else:
+            replace(wanted, pilot=LEAST_PILOT).check(design.sizes)  # its own pilot is behind it
     path, spent = asyncio.run(_run(model, design, options, asking, wanted, out, resume, quiet=quiet))
     manifest = RunFolder.open(path).manifest
     if manifest.status == "complete":

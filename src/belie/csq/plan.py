@@ -57,8 +57,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one chain at an n takes: tokens (prompt, completion) and cost a call of its first question and of a
-    follow-up together, spread over its calls."""
+    """What one chain at an n takes, its follow-ups included: tokens (prompt, completion), cost in US dollars."""
 
     tokens: tuple[float, float]
     cost: float | None

@@ -212,7 +212,8 @@ def _decided(run: RunFolder, rounds: int) -> list[Any]:
 
 
 def _tell(run: RunFolder, design: Design, wanted: Wanted, decision: Decision, story: list[Any]) -> None:
-    told = {"wanted": asdict(wanted), "sizes": design.sizes, "reason": decision.reason, "rounds": story}
+    asked = {name: getattr(wanted, name) for name in ("half_width", "stop_on", "max_items", "level")}
+    told = {"wanted": asked, "sizes": design.sizes, "reason": decision.reason, "rounds": story}
     run.save("stopping.json", json.dumps(plain(told), indent=2) + "\n")
 
 

@@ -160,7 +160,7 @@ def _checked(
 
 
 def _count(value: float) -> str:
-    return "no" if value == 0 else f"{value:,.6g}"
+    return "no" if value == 0 else f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
 def _valid_share(rows: tuple[Row, ...]) -> tuple[float, int]:

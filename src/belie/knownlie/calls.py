@@ -85,9 +85,16 @@ class Line:
         return output
 
 
+class _Shared(ResponseSchema):
+    """A schema that nobody changes: Inspect copies the settings of a call several times, and this with them for nothing."""
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> _Shared:
+        return self
+
+
 @cache
 def _response_schema(schema: type[BaseModel]) -> ResponseSchema:
-    return ResponseSchema(name=schema.__name__.lower(), json_schema=json_schema(schema))
+    return _Shared(name=schema.__name__.lower(), json_schema=json_schema(schema))
 
 
 def reason(error: BaseException) -> str:

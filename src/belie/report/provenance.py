@@ -69,8 +69,15 @@ def command(manifest: Manifest) -> str:
     """The command that asks the same again, options at their default left out."""
     options = manifest.options
     if manifest.instrument == "csq":
-        words = ["belie", "csq", "run", manifest.respondent]
-        words += ["--n", ",".join(map(str, options["sizes"])), "--chains", str(options["chains"])]
+        words = ["belie", "csq", "run", manifest.respondent, "--n", ",".join(map(str, options["sizes"]))]
+        if options.get("half_width") is None:
+            words += ["--chains", str(options["chains"])]
+        else:
+            pilot = (options.get("rounds") or [options["chains"]])[0]
+            words += ["--half-width", str(options["half_width"]), "--chains", str(pilot[0])]
+            words += ["--stop-on", str(options.get("stop_on") or "overall")]
+            if options.get("max_items") is not None:
+                words += ["--max-items", str(options["max_items"])]
         if not options.get("matched", True):
             words.append("--separate")
         if options.get("sample"):
@@ -84,8 +91,12 @@ def command(manifest: Manifest) -> str:
     else:
         words = ["belie", "knownlie", "run", manifest.respondent]
         judges = options.get("judge") or []
+        judges = judges if isinstance(judges, list) else [judges]
+        if options.get("transcripts_of"):
+            words = ["belie", "knownlie", "rejudge", str(options["transcripts_of"])]
+            return shlex.join([*words, *(word for judge in judges for word in ("--judge", str(judge)))])
         words += ["--customer", str(options.get("customer"))]
-        for judge in judges if isinstance(judges, list) else [judges]:
+        for judge in judges:
             words += ["--judge", str(judge)]
         for name in ("domains", "conditions", "trust"):
             if options.get(name):
