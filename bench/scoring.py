@@ -1,5 +1,5 @@
-"""Row 9: scoring 18 models × 1,008 KnownLie rounds with B = 10,000 in at most 5 s and 1 GB; 16 models × 42,000 CSQ answers
-in 5 s; how time and memory grow with the rows.
+"""Row 9: scoring 18 models × 1,008 KnownLie rounds with B = 10,000 in at most 5 s and 1 GB; 16 models × 42,000 CSQ
+answers in 5 s; how time and memory grow with the rows.
 
 Rounds and answers are simulated, and made before the clock starts. Every measurement runs in a process of its own, so
 that its peak memory is its own (interpreter and imports included).

@@ -43,7 +43,11 @@ def load_data(path: Path, schema: type[M]) -> M:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "(top)"
-        raise BadInput(f"{path}:{line_of(root, first['loc'])}: {where}: {first['msg']}.") from None
+        raise BadInput(f"{path}:{line_of(root, first['loc'])}: {where}: {_said(first['msg'])}.") from None
+
+
+def _said(message: str) -> str:
+    return message.removeprefix("Value error, ").rstrip(".")
 
 
 def line_of(root: yaml.Node | None, loc: Sequence[Any]) -> int:

@@ -134,6 +134,8 @@ def design_of(
     if phrasing != "mixed" and not phrasing.isdecimal():
         raise BadInput(f"--phrasing takes a number or mixed, not {phrasing!r}.")
     which: int | Literal["mixed"] = "mixed" if phrasing == "mixed" else int(phrasing)
+    if world.endswith((".yaml", ".yml")):
+        world = str(Path(world).resolve())  # a run must find its world from any folder
     design = Design(
         Variant(world, k, not separate, which),
         sizes_of(n) if n is not None else sizes,

@@ -24,7 +24,7 @@ LOCAL_TOKENS = 400
 _LONGEST = 300
 
 
-class CallFailed(Exception):  # noqa: N818 (an outcome, told to the user as such)
+class CallFailed(Exception):  # an outcome, told to the user as such
     """A call that brought no answer after its retries, or a player that gave nothing usable; the message says why."""
 
 
@@ -86,9 +86,9 @@ class Line:
 
 
 class _Shared(ResponseSchema):
-    """A schema that nobody changes: Inspect copies the settings of a call several times, and this with them for nothing."""
+    """A schema that nobody changes: Inspect copies a call's settings several times, and need not copy this."""
 
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> _Shared:
+    def __deepcopy__(self, memo: dict[int, object] | None = None) -> _Shared:
         return self
 
 

@@ -74,7 +74,7 @@ class ClaimCheck(_Reply):
     why: str = ""
 
 
-class Unscored(Exception):  # noqa: N818 (an outcome)
+class Unscored(Exception):
     """No judge gave a usable reply; the message says why. The round is played, and never "no lie"."""
 
 

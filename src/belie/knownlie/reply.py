@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class Unusable(Exception):  # noqa: N818 (an outcome)
+class Unusable(Exception):
     """The reply can't be used; the message says why, in a few words."""
 
 

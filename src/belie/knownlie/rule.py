@@ -30,7 +30,7 @@ Value = str | bool | int | Decimal | date | tuple[Line, ...]
 Scope = Mapping[str, Value]
 
 
-class RuleFault(Exception):  # noqa: N818 - the noun of a pack fault
+class RuleFault(Exception):
     """A rule that cannot be read. ``path`` leads to the faulty part from where reading began."""
 
     def __init__(self, path: tuple[str | int, ...], message: str):

@@ -43,8 +43,8 @@ class LocalRespondent:
     with a follow-up gets it on the branch of the wrong first answer; ``followups="all"`` adds nothing there. Sampled:
     with ``max_tokens`` None one token is drawn from that same distribution, else a whole reply is.
 
-    In bfloat16 the last bits of a probability may depend on what shares its batch. So that a run which continues ends with
-    the very figures of one that was never stopped, batches are always those of the whole window (``aligned``).
+    In bfloat16 the last bits of a probability may depend on what shares its batch. So that a run which continues ends
+    with the very figures of one that was never stopped, batches are always those of the whole window (``aligned``).
     """
 
     aligned = True
