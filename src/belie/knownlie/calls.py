@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from inspect_ai.model import CachePolicy, ChatMessage, GenerateConfig, Model, ModelOutput, ModelUsage, ResponseSchema
+from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, ModelUsage, ResponseSchema
 from inspect_ai.model._model_output import usage_input_tokens
 from inspect_ai.tool import ToolChoice, ToolDef
 from inspect_ai.util import LimitExceededError, json_schema
 from pydantic import BaseModel
 
+from belie.knownlie.answered import Answered, key
 from belie.knownlie.ledger import Ledger, Role, Usage
 from belie.runs import redact_text
 
@@ -64,18 +65,21 @@ class Line:
             config.parallel_tool_calls = False
         if schema is not None and self.structured:
             config.response_schema = _response_schema(schema)
-        policy: bool | CachePolicy = False
-        if self.scope is not None:
-            scopes = {"belie": f"{self.scope}|{self.role}|{number}"}
-            policy = CachePolicy(expiry=None, per_epoch=False, scopes=scopes)
-        try:
-            output = await self.model.generate(
-                list(messages), tools=list(tools), tool_choice=tool_choice, config=config, cache=policy
-            )
-        except LimitExceededError:
-            raise
-        except Exception as error:
-            raise CallFailed(f"{self.role}: {reason(error)}") from error
+        name, output = "", None
+        if self.answered is not None and self.scope is not None:
+            name = key(f"{self.scope}|{self.role}|{number}|{self.model}", messages)
+            output = self.answered.get(name)
+        if output is None:
+            try:
+                output = await self.model.generate(
+                    list(messages), tools=list(tools), tool_choice=tool_choice, config=config
+                )
+            except LimitExceededError:
+                raise
+            except Exception as error:
+                raise CallFailed(f"{self.role}: {reason(error)}") from error
+            if self.answered is not None and name and output.stop_reason != "content_filter":
+                self.answered.put(name, output)
         self.asked = number
         self.ledger.book(self.role, _usage(output))
         if output.empty:
