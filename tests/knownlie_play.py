@@ -91,8 +91,8 @@ async def rounds_of(
     protocol, (trajectory, *_) = plan(**options)
     judge = judge or scripted("judge-perfect")
     players = Players(agent, customer or scripted("trusting"), (judge,) * protocol.judges, "stub")
-    desk = gate_desk("t", False, protocol)
-    table = Table("t", False, desk, emulated=bool(protocol.emulated), done={trajectory.id: done or []})
+    desk = gate_desk("t", protocol)
+    table = Table("t", desk, emulated=bool(protocol.emulated), done={trajectory.id: done or []})
     rounds, _ = await run_trajectory(trajectory, players, protocol, table)
     return rounds
 

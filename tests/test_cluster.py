@@ -25,8 +25,9 @@ from belie.cli import app
 from belie.cli.options import asking_of
 from belie.cluster import Work, merge, open_store, prepare, run_many, run_shard, url_of
 from belie.cluster.knownlie import Play, begun, merge_domains, play_domain, play_many
+from belie.cluster.merging import merged
 from belie.cluster.objects import Lease, ObjectStore, PartWriter
-from belie.cluster.shards import merged, shard_items
+from belie.cluster.shards import shard_items
 from belie.csq.questions import Design, Variant
 from belie.csq.run import ask, manifest_for, save_results, score_run
 from belie.items import Answer

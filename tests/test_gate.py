@@ -72,7 +72,7 @@ async def test_each_case_is_asked_once_however_many_wait():
         await anyio.sleep(0.02)
         return said()
 
-    desk, model = GateDesk("t", False, 0, 0.7, True), stub(slow)
+    desk, model = GateDesk("t", 0, 0.7, True), stub(slow)
     async with anyio.create_task_group() as group:
         for _ in range(9):
             group.start_soon(desk.of, OWED, model)
@@ -87,7 +87,7 @@ async def test_p_know_is_the_share_of_draws_at_the_agents_temperature():
         temperatures.append(config.temperature)
         return (said(), "no idea", said(), RuntimeError("500"), said())[len(temperatures) - 1]
 
-    gate = await GateDesk("t", False, 4, 0.7, True).of(OWED, stub(draw))
+    gate = await GateDesk("t", 4, 0.7, True).of(OWED, stub(draw))
     assert temperatures == [0, 0.7, 0.7, 0.7, 0.7]
     assert gate.passed
     assert (gate.p_know, gate.samples) == (pytest.approx(2 / 3), 3)

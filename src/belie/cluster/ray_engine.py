@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from belie.cluster import shards as plain
+from belie.cluster.merging import elsewhere, merge
 from belie.cluster.shards import ShardReport, Work, shard_name
 from belie.cluster.storage import PATIENCE, Store, is_url, open_store
 from belie.csq.run import Progress
@@ -245,7 +246,7 @@ def prepare_task(work: Work, index: int, count: int) -> tuple[Progress | None, s
         with contextlib.closing(open_store(work.place, work.storage)) as store:
             work = replace(work, resume=work.resume or store.exists())
         plain.prepare(work)
-        return plain.elsewhere(work.place, count, work.storage), None
+        return elsewhere(work.place, count, work.storage), None
     except BadInput as error:
         return None, str(error)
 
@@ -263,7 +264,7 @@ def merge_task(work: Work, index: int, count: int) -> tuple[str | None, str | No
     """On a worker: ``merge``, giving the run's status; or a sentence."""
     del index, count
     try:
-        return plain.merge(work.place, storage=work.storage, driven=True).status, None
+        return merge(work.place, storage=work.storage, driven=True).status, None
     except BadInput as error:
         return None, str(error)
 

@@ -1,7 +1,7 @@
-"""A CSQ run in shards: created, asked shard by shard on any machines, merged. Plain functions; whoever calls them.
+"""A CSQ run in shards: created, and asked shard by shard on any machines. Plain functions, whoever calls them.
 
-Knows: which chains belong to a shard, what a shard's journal lacks, how shards become one run again.
-Does not know: Ray, SLURM, or where the files lie (storage).
+Knows: which chains belong to a shard, what a shard's journal lacks, how far it is.
+Does not know: Ray, SLURM, how shards become one run again (merging), or where the files lie (storage).
 
 Shard i of N takes every N-th chain, beginning with the i-th, and writes ``answers-<i>of<N>.jsonl``. It reads its own
 journal and those of any other split, so a run may go on with another N, or begin on a laptop. While it works,
@@ -15,17 +15,17 @@ import json
 import re
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import asdict, dataclass, field, fields, replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from belie.cluster.storage import PATIENCE, FolderStore, Store, open_store
 from belie.csq.protocol import pending
 from belie.csq.questions import Design, chain_items
-from belie.csq.run import Asking, Progress, design_of, manifest_for, save_results, score_run
+from belie.csq.run import Asking, design_of, manifest_for
 from belie.items import Answer, Item, Pending
 from belie.respondents.base import BadInput, BudgetSpent
 from belie.respondents.opening import Options, open_respondent
@@ -35,7 +35,7 @@ from belie.runs.manifest import Manifest
 
 #: Seconds between two tellings of how far a shard is.
 TELL_SECONDS = 2.0
-_NAME = re.compile(r"(\d+)of(\d+)")
+SHARD_NAME = re.compile(r"(\d+)of(\d+)")
 _OPTIONS = {field.name for field in fields(Options)}
 
 
@@ -314,98 +314,14 @@ def report_of(store: Store, name: str) -> ShardReport | None:
     return ShardReport(**entry)
 
 
-def elsewhere(place: str | Path, count: int, storage: Mapping[str, Any] | None = None) -> Progress:
-    """What of a run is answered in journals that are not those of a split into ``count``."""
-    with closing(open_store(place, storage)) as store:
-        counts = store.journal(lambda other: _other_split(other, count)).state().counts
-    tokens = counts.prompt_tokens, counts.completion_tokens
-    return Progress(0, counts.first, counts.followup, 0, *tokens, counts.cost)
-
-
-def merge(
-    place: str | Path,
-    *,
-    storage: Mapping[str, Any] | None = None,
-    patience: float = PATIENCE,
-    driven: bool = False,
-) -> Manifest:
-    """Makes one run of its shards: status, counts, totals and provenance in the manifest, scores, and Parquet.
-
-    Asks nothing, and may be called at any time when no shard is at work (BadInput otherwise). Gives the manifest; the
-    run is complete when nothing is left to be asked.
-    """
-    with closing(open_store(place, storage)) as store:
-        stored = store.manifest()
-        design = design_of(stored)
-        told = reports(store)
-        with RunFolder.resume(store.folder(), stored.options, patience=patience, driven=driven) as run:
-            state = run.journal.state()
-            draws, exact = stored.options["draws"], bool(stored.options.get("exact"))
-            total = len(design) * draws
-            # in the order in which they lie in the journals, so that each file is read through
-            parts = max((int(match[2]) for match in map(_NAME.search, store.names("answers-")) if match), default=1)
-            items = chain.from_iterable(shard_items(design, index, parts) for index in range(parts))
-            complete = state.counts.first >= total and (
-                next(pending(items, draws, stored.options["followups"], exact=exact, answered=state), None) is None
-            )
-            counts = state.counts
-            before = {name: value for name, value in stored.provenance.items() if name != "shards"}
-            run.finish(
-                "complete" if complete else "incomplete",
-                provenance={
-                    **merged([before, *(entry.get("provenance") or {} for entry in told)]),
-                    "shards": _summary(told) if told else stored.provenance.get("shards", {}),
-                },
-                totals={
-                    "prompt_tokens": counts.prompt_tokens,
-                    "completion_tokens": counts.completion_tokens,
-                    "cost": counts.cost,
-                },
-                counts={
-                    "questions": total,
-                    "first": counts.first,
-                    "followups": counts.followup,
-                    "failed": counts.missing,
-                },
-            )
-            save_results(run, score_run(run))
-            manifest = run.manifest
-        store.publish(MANIFEST, "scores.json", "answers.parquet")
-        if complete:
-            store.remove(store.names("shard-"))
-            if not driven:
-                _clear_locks(store)
-        return manifest
-
-
-def merged(told: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """One provenance from that of all shards: what they agree on, and under ``shards_differ`` the values seen (at most
-    20 of each)."""
-    values: dict[str, list[Any]] = {}
-    for one in told:
-        for key, value in one.items():
-            if key == "shards_differ":
-                for name, several in value.items():
-                    values.setdefault(name, []).extend(v for v in several if v not in values.get(name, []))
-            elif value not in values.setdefault(key, []):
-                values[key].append(value)
-    agreed: dict[str, Any] = {key: seen[0] for key, seen in values.items() if len(seen) == 1}
-    differ = {key: seen[:20] for key, seen in values.items() if len(seen) > 1}
-    return {**agreed, "shards_differ": differ} if differ else agreed
-
-
-def _summary(told: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    hosts = sorted({str(entry.get("host")) for entry in told})
-    return {"count": len(told), "sittings": sum(entry.get("sittings", 1) for entry in told), "hosts": hosts[:100]}
-
-
 def _concerns(other: str, name: str) -> bool:
     """Whether a shard must read the journal ``other``: its own, and those of any other split."""
-    return other == name or _other_split(other, int(name.split("of")[1]))
+    return other == name or other_split(other, int(name.split("of")[1]))
 
 
-def _other_split(other: str, count: int) -> bool:
-    match = _NAME.fullmatch(other)
+def other_split(other: str, count: int) -> bool:
+    """Whether a journal's name is not one of a split into ``count``."""
+    match = SHARD_NAME.fullmatch(other)
     return match is None or int(match[2]) != count
 
 
@@ -420,11 +336,6 @@ def _alone(store: Store, name: str) -> None:
         raise BadInput(
             f"Another process is asking {store.url} as {', '.join(others[:3]) or 'a whole'}: wait for it, or stop it."
         )
-
-
-def _clear_locks(store: Store) -> None:
-    if isinstance(store, FolderStore) and not busy_shards(store.path):
-        store.remove(store.names(".lock-"))
 
 
 def options_of(manifest: Manifest) -> Options:

@@ -37,10 +37,10 @@ class Answered:
         return None if held is None else ModelOutput.model_validate_json(held)
 
     def put(self, key: str, output: ModelOutput) -> None:
-        """Keeps an answer. A disk that refuses makes the call lost to a killed run, no more."""
+        """Keeps an answer. A disk that refuses it, or text that no file can hold, is lost to a killed run, no more."""
         try:
             self._file.write(f'["{key}",{json.dumps(output.model_dump_json())}]\n'.encode())
-        except OSError:
+        except (OSError, ValueError):
             return
 
     def close(self) -> None:

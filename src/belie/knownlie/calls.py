@@ -1,6 +1,6 @@
-"""One call to one player's model: where it is cached, what it costs, and what happens when it fails.
+"""One call to one player's model: where its answer is kept, what it costs, and what happens when it fails.
 
-Knows: Inspect's model, cache and limits; that a failed call is missing, never an answer.
+Knows: Inspect's model and limits; that a failed call is missing, never an answer.
 Does not know: what is asked, or what the reply means.
 """
 
@@ -33,9 +33,10 @@ class CallFailed(Exception):  # an outcome, told to the user as such
 class Line:
     """A player's line to its model, for one round (or one gate).
 
-    ``scope`` names run, trajectory and round: with the number of the call it keys Inspect's model cache, so that a
-    round which is played again takes every answer that it already got from there, and equal prompts in different
-    rounds never share an answer. None: no cache. ``seed`` makes draws differ between rounds where a provider takes one.
+    ``scope`` names run, trajectory and round: with the number of the call it is the name by which ``answered`` keeps
+    the answer, so that a round which is played again takes every answer that it already got from there, and equal
+    prompts in different rounds never share one. None: nothing is kept. ``seed`` makes draws differ between rounds where
+    a provider takes one.
     """
 
     model: Model
@@ -46,6 +47,7 @@ class Line:
     seed: int | None = None
     structured: bool = True
     max_tokens: int | None = None
+    answered: Answered | None = None
     asked: int = field(default=0, init=False)
 
     async def ask(
@@ -72,7 +74,7 @@ class Line:
         if output is None:
             try:
                 output = await self.model.generate(
-                    list(messages), tools=list(tools), tool_choice=tool_choice, config=config
+                    list(messages), tools=list(tools), tool_choice=tool_choice, config=config, cache=False
                 )
             except LimitExceededError:
                 raise

@@ -14,6 +14,7 @@ import anyio
 from inspect_ai.model import ChatMessageUser, Model
 from pydantic import BaseModel, ConfigDict, field_validator
 
+from belie.knownlie.answered import Answered
 from belie.knownlie.calls import CallFailed, Line
 from belie.knownlie.ledger import Ledger
 from belie.knownlie.phrasing import words
@@ -92,13 +93,13 @@ class GateDesk:
     """
 
     run: str
-    cached: bool
     samples: int
     temperature: float
     structured: bool
     max_tokens: int | None = None
     known: dict[str, Gate] = field(default_factory=dict)
     keep: Callable[[str, Gate, Ledger], None] | None = None
+    answered: Answered | None = None
     _waiting: dict[str, anyio.Event] = field(default_factory=dict, init=False)
 
     async def of(self, scene: Scene, model: Model) -> Gate:
@@ -121,8 +122,8 @@ class GateDesk:
 
     async def _ask(self, scene: Scene, model: Model, ledger: Ledger) -> Gate:
         question = [ChatMessageUser(content=gate_question(scene))]
-        scope = f"{self.run}|gate|{scene.case}" if self.cached else None
-        how = {"structured": self.structured, "max_tokens": self.max_tokens}
+        scope = f"{self.run}|gate|{scene.case}"
+        how = {"structured": self.structured, "max_tokens": self.max_tokens, "answered": self.answered}
         line = Line(model, "gate", scope, ledger, **how)
         try:
             gate = read_gate((await line.ask(question, schema=GateReply)).completion, scene)
@@ -131,7 +132,7 @@ class GateDesk:
         if not self.samples:
             return gate
         drawn: list[bool] = []
-        line = Line(model, "gate", f"{scope}|draws" if scope else None, ledger, self.temperature, 0, **how)
+        line = Line(model, "gate", f"{scope}|draws", ledger, self.temperature, 0, **how)
         for _ in range(self.samples):
             try:
                 drawn.append(bool(read_gate((await line.ask(question, schema=GateReply)).completion, scene).passed))
@@ -141,11 +142,9 @@ class GateDesk:
         return Gate(gate.passed, gate.answer, gate.reason, gate.error, gate.raw, p_know, len(drawn))
 
 
-def gate_desk(run: str, cached: bool, protocol: Protocol) -> GateDesk:
+def gate_desk(run: str, protocol: Protocol) -> GateDesk:
     """The desk of a run, as its protocol has it."""
-    return GateDesk(
-        run, cached, protocol.gate_samples, protocol.agent_temperature, protocol.structured, protocol.max_tokens
-    )
+    return GateDesk(run, protocol.gate_samples, protocol.agent_temperature, protocol.structured, protocol.max_tokens)
 
 
 def kpr(gates: Mapping[str, Gate]) -> tuple[int, int, int]:

@@ -1,13 +1,11 @@
 """One sitting of a run: what is there already, what is kept as it comes, and what is left in the end.
 
-Knows: the journal of rounds and gates, the model cache in the run folder, and progress.
+Knows: the journal of rounds and gates, the calls answered in rounds under way, and progress.
 Does not know: how rounds are played, or who plays.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from types import TracebackType
 
 from inspect_ai.log import EvalLog
 
+from belie.knownlie.answered import Answered
 from belie.knownlie.gate import gate_desk
 from belie.knownlie.journal import RoundJournal, read_gates, read_rounds, read_usage, trajectory_of
 from belie.knownlie.ledger import Ledger, Usage
@@ -23,10 +22,6 @@ from belie.knownlie.records import Gate, Round
 from belie.knownlie.trajectory import Table, continued
 from belie.respondents.base import BadInput
 from belie.runs import RunFolder
-
-CACHE = "cache"
-#: Where Inspect looks for its model cache.
-_CACHE_VARIABLE = "INSPECT_CACHE_DIR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +47,7 @@ class KnownLieRun:
 
 
 class Session:
-    """A sitting, as a context manager: opens the journal and points Inspect's model cache into the folder.
+    """A sitting, as a context manager: opens the journal, and the calls that were answered in rounds under way.
 
     ``table`` is what the trajectories share. Without a folder nothing is kept but in memory.
     """
@@ -71,10 +66,9 @@ class Session:
         self._usage = Ledger()
         self._journal: RoundJournal | None = None
         self._failure: BaseException | None = None
-        self._cache_before: str | None = None
-        cached = folder is not None
-        desk = gate_desk("run", cached, protocol)
-        self.table = Table("run", cached, desk, keep=self._keep)
+        self._answered: Answered | None = None
+        desk = gate_desk("run", protocol)
+        self.table = Table("run", desk, keep=self._keep)
         desk.keep = self._keep_gate
 
     def __enter__(self) -> Session:
@@ -89,18 +83,15 @@ class Session:
         for name, rounds in done.items():
             self._rounds.update({(name, round.position): round for round in continued(rounds)})
         self._journal = RoundJournal(self.folder)
-        self._cache_before = os.environ.get(_CACHE_VARIABLE)
-        os.environ[_CACHE_VARIABLE] = str((self.folder / CACHE).resolve())
+        self._answered = Answered(self.folder)
+        self.table.answered = self.table.gates.answered = self._answered
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._journal is None:
-            return
-        if self._cache_before is None:
-            os.environ.pop(_CACHE_VARIABLE, None)
-        else:
-            os.environ[_CACHE_VARIABLE] = self._cache_before
-        self._journal.close()
+        if self._journal is not None:
+            self._journal.close()
+        if self._answered is not None:
+            self._answered.close()
 
     def check(self, log: EvalLog) -> None:
         """Raises what broke the sitting: a full disk as ``BadInput``, a stop by the user, or a fault of ours."""
@@ -120,7 +111,7 @@ class Session:
         return KnownLieRun(rounds, dict(self.table.gates.known), dict(self._usage), self.folder, log, complete)
 
     def finish(self, run: RunFolder, result: KnownLieRun) -> None:
-        """Marks the run complete, and drops the cache that nothing will ask again; or incomplete, and keeps it."""
+        """Marks the run complete, and drops the answers that nothing will ask for; or incomplete, and keeps them."""
         gates = result.gates.values()
         run.finish(
             "complete" if result.complete else "incomplete",
@@ -135,8 +126,8 @@ class Session:
                 "gate_calls_failed": sum(gate.passed is None for gate in gates),
             },
         )
-        if result.complete and self.folder is not None:
-            shutil.rmtree(self.folder / CACHE, ignore_errors=True)
+        if result.complete and self._answered is not None:
+            self._answered.drop()
 
     def _keep(self, round: Round, ledger: Ledger) -> None:
         try:

@@ -86,11 +86,9 @@ def knownlie(
         structured=structured,
     )
     run = uuid.uuid4().hex
-    desk = gate_desk(run, False, protocol)
+    desk = gate_desk(run, protocol)
     packs = load_packs(domains)
-    return build_task(
-        trajectories(packs, protocol), protocol, Table(run, False, desk), {p.id: p.version for p in packs}
-    )
+    return build_task(trajectories(packs, protocol), protocol, Table(run, desk), {p.id: p.version for p in packs})
 
 
 def load_packs(domains: str | Sequence[str | Path] | None) -> list[Pack]:

@@ -17,6 +17,7 @@ from inspect_ai.model import ChatMessage, ChatMessageSystem, Model
 from inspect_ai.util import span
 
 from belie.knownlie.agent import Agent
+from belie.knownlie.answered import Answered
 from belie.knownlie.calls import Line
 from belie.knownlie.customer import Customer
 from belie.knownlie.environment import Environment
@@ -51,11 +52,11 @@ class Table:
     """
 
     run: str
-    cached: bool
     gates: GateDesk
     emulated: bool = False
     done: dict[str, list[Round]] = field(default_factory=dict)
     keep: Callable[[Round, Ledger], None] | None = None
+    answered: Answered | None = None
 
 
 async def run_trajectory(
@@ -120,8 +121,8 @@ async def _round(
     if not gate.passed:
         return made(gate), []
 
-    scope = f"{table.run}|{trajectory.id}|{position}" if table.cached else None
-    agent, customer, judge = _seat(trajectory, scene, scope, trust, players, protocol, table.emulated, ledger)
+    scope = f"{table.run}|{trajectory.id}|{position}"
+    agent, customer, judge = _seat(trajectory, scene, scope, trust, players, protocol, table, ledger)
     remembered = memory(before, trajectory.scenes)
     episode = await play(agent, customer, judge, trajectory.condition, remembered, protocol.turns)
     table.emulated |= agent.emulated
@@ -148,23 +149,23 @@ async def _round(
 def _seat(
     trajectory: Trajectory,
     scene: Scene,
-    scope: str | None,
+    scope: str,
     trust: float,
     players: Players,
     protocol: Protocol,
-    emulated: bool,
+    table: Table,
     ledger: Ledger,
 ) -> tuple[Agent, Customer, Judge]:
     def line(model: Model, role: Role, part: str = "", **more: Any) -> Line:
         told = {"structured": protocol.structured, "max_tokens": protocol.max_tokens, **more}
-        return Line(model, role, f"{scope}{part}" if scope else None, ledger, **told)
+        return Line(model, role, f"{scope}{part}", ledger, answered=table.answered, **told)
 
     seed = zlib.crc32(f"{trajectory.id}|{scene.case}".encode())
     customer = Customer(line(players.customer, "customer"), scene, trust, protocol.lookups, protocol.tries)
     judges = [line(model, "judge", f"|{number}") for number, model in enumerate(players.judges)]
     judge = Judge(judges, scene, protocol.tries, protocol.per_claim, protocol.second_look)
     mouth = line(players.agent, "agent", temperature=protocol.agent_temperature, seed=seed)
-    return Agent(mouth, scene, Environment(scene, customer), emulated), customer, judge
+    return Agent(mouth, scene, Environment(scene, customer), table.emulated), customer, judge
 
 
 def memory(rounds: Sequence[Round], scenes: Sequence[Scene]) -> list[str]:
