@@ -217,7 +217,7 @@ def test_an_answer_replaces_an_error_and_strangers_are_counted():
         assert table.unexpected == 3
         scores = score(table)
         assert values(scores) == values(plain)
-        assert any(note.startswith("3 answers belong to no item") for note in scores.notes)
+        assert "Answers that belong to no item of this design, and were ignored: 3." in scores.notes
     assert Table.build(ITEMS, ANSWERS + ANSWERS[:2]).repeated == 2
 
 

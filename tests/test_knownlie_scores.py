@@ -508,5 +508,5 @@ def test_show_scores_a_run_again(tmp_path):
     assert told["respondent"] == "m"
     assert told["summary"].startswith("Nothing can be concluded")
     shown = CliRunner().invoke(app, ["show", str(tmp_path / "run")], env={"COLUMNS": "160", "TERM": "dumb"}).stdout
-    for words in ("83.3 %", "2 domains", "75.0 %", "3/4", "the rounds so far"):
+    for words in ("83.3 %", "2 dom.", "75.0 %", "3/4", "the rounds so far"):
         assert words in shown
