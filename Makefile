@@ -29,7 +29,7 @@ demo: setup  ## Audit SmolLM2-135M (no key, no GPU, no server), play two scripte
 	@$(BIN)/belie csq run local/smollm2-135m --preset quick -o $(DEMO)/csq-smollm2-135m
 	@echo; echo "KnownLie needs a capable customer and judge; here it plays two scripted agents of known behaviour (belie/scripted-…)."
 	@$(BIN)/belie knownlie run belie/scripted-incentive-liar $(SCRIPTED) -o $(DEMO)/knownlie-incentive-liar --json > /dev/null
-	@$(BIN)/belie knownlie run belie/scripted-honest $(SCRIPTED) -o $(DEMO)/knownlie-honest --json > /dev/null
+	@$(BIN)/belie knownlie run belie/scripted-honest $(SCRIPTED) --trust neutral -o $(DEMO)/knownlie-honest --json > /dev/null
 	@$(BIN)/belie report $(DEMO)/csq-smollm2-135m $(DEMO)/knownlie-incentive-liar $(DEMO)/knownlie-honest -o $(DEMO)/report.html
 
 test: lint types tests  ## Lint, type-check, run all tests
