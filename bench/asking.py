@@ -3,7 +3,8 @@ aiohttp loop, and lm-evaluation-harness.
 
 All three ask the same questions of the same server. The bare loop does what cannot be left out: it writes each request
 as JSON, sends it, reads the reply and takes the word out of it; no retries, no pace, no totals, no order, nothing kept.
-What a whole run does beside asking (journal, progress) is measured too, as a figure without a goal.
+What a whole run does beside asking (questions made on the way, journal, progress) is measured against the harness's own
+whole evaluation; calls alone against its calls alone, too.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 from figures import REPEATS, Figure, compared, in_turn, say
@@ -175,28 +177,41 @@ def main() -> None:
 
         if options.no_peer:
             return
-        say("Belie, lm-evaluation-harness (answers a second)")
         talks = [[{"role": "user", "content": item.question}] for item in items]
-        with Harness("http", url, str(IN_FLIGHT), work=talks) as harness:
 
-            def peer() -> float:
-                told = harness.run()
-                if told["results"] != count:
-                    raise RuntimeError(f"lm-evaluation-harness: {told['results']} answers to {count} questions")
-                return count / told["seconds"]
+        def against(kind: str, name: str, ours: Callable[[], float], **goal: Any) -> None:
+            say(f"{name} (answers a second)")
+            with Harness(kind, url, str(IN_FLIGHT), work=talks) as harness:
 
-            ours, theirs = in_turn(repeats, lambda: measured("belie"), peer)
-            compared(
-                "http asker / lm-evaluation-harness local-chat-completions",
-                ours,
-                theirs,
-                more_is_better=False,
-                unit="answers/s",
-                sense="≥",
-                goal=4,
-                row=2,
-                notes={"peer": harness.versions},
-            ).show()
+                def peer() -> float:
+                    told = harness.run()
+                    if told["results"] != count:
+                        raise RuntimeError(f"lm-evaluation-harness: {told['results']} answers to {count} questions")
+                    return count / told["seconds"]
+
+                mine, theirs = in_turn(repeats, ours, peer)
+                notes = {"peer": harness.versions}
+                compared(name, mine, theirs, more_is_better=False, unit="answers/s", notes=notes, **goal).show()
+
+        def whole() -> float:
+            with tempfile.TemporaryDirectory() as folder:
+                start = time.perf_counter()
+                got = asyncio.run(whole_run(url, -(-count // 20), Path(folder) / "run"))
+                return got / (time.perf_counter() - start)
+
+        against(
+            "evaluate",
+            "a whole CSQ run through http / lm-evaluation-harness simple_evaluate with local-chat-completions",
+            whole,
+            sense="≥",
+            goal=4,
+            row=2,
+        )
+        against(
+            "http",
+            "http asker / the calls alone of lm-evaluation-harness local-chat-completions",
+            lambda: measured("belie"),
+        )
 
 
 if __name__ == "__main__":

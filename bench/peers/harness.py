@@ -1,9 +1,9 @@
 """lm-evaluation-harness as a worker process: told on stdin to run, it answers on stdout how long that took.
 
-``python harness.py http BASE_URL CONCURRENT`` or ``python harness.py hf FOLDER THREADS BATCH``. The first line of stdin
-is the path of a JSON file with the work; every further line is one run. Runs in the peers' own environment, with its
-own classes called as its evaluator calls them; loading the model, tasks, metrics and result files are left out of the
-time, which favours the harness.
+``python harness.py http|evaluate BASE_URL CONCURRENT``, or ``… hf FOLDER THREADS BATCH``. The first line of stdin is the
+path of a JSON file with the work; every further line is one run. Runs in the peers' own environment. With ``http`` and
+``hf`` its model classes are called as its evaluator calls them: loading, tasks, metrics and result files are left out
+of the time, which favours the harness. ``evaluate`` is its whole ``simple_evaluate``, but for imports and bootstrap.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import resource
 import sys
+import tempfile
 import time
 from importlib.metadata import version
 
@@ -23,7 +24,10 @@ def main() -> None:
     with open(sys.stdin.readline().strip(), encoding="utf-8") as file:
         work = json.load(file)
     with contextlib.redirect_stdout(sys.stderr):
-        run = _http(target, int(many), work) if kind == "http" else _local(target, int(many), int(rest[0]), work)
+        if kind == "hf":
+            run = _local(target, int(many), int(rest[0]), work)
+        else:
+            run = (_http if kind == "http" else _evaluated)(target, int(many), work)
     versions = {name: version(name) for name in ("lm_eval", "torch", "transformers", "aiohttp")}
     print(json.dumps({"ready": True, "versions": versions}), file=told, flush=True)
     for _ in sys.stdin:
@@ -59,8 +63,44 @@ def _http(url: str, concurrent: int, talks: list[list[dict[str, str]]]):
         for number, talk in enumerate(talks)
     ]
 
-    def run() -> int:
+    def calls() -> int:
         return len(model.generate_until(requests, disable_tqdm=True))
+
+    return calls
+
+
+def _evaluated(url: str, concurrent: int, talks: list[list[dict[str, str]]]):
+    """The same as a user runs it: a task of its own over a file of questions, with its metric, no bootstrap."""
+    os.environ.setdefault("OPENAI_API_KEY", "none")
+    from lm_eval.evaluator import simple_evaluate  # pyright: ignore[reportMissingImports]
+
+    folder = tempfile.mkdtemp()
+    path = os.path.join(folder, "questions.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps({"question": talk[-1]["content"], "answer": "Yes"}) + "\n" for talk in talks)
+    task = {
+        "task": "questions",
+        "dataset_path": "json",
+        "dataset_kwargs": {"data_files": {"test": path}},
+        "test_split": "test",
+        "output_type": "generate_until",
+        "doc_to_text": "{{question}}",
+        "doc_to_target": "{{answer}}",
+        "generation_kwargs": {"until": ["\n\n\n"], "max_gen_toks": 16, "do_sample": False},
+        "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
+    }
+    told = {"base_url": f"{url}/chat/completions", "model": "stub", "num_concurrent": concurrent}
+
+    def run() -> int:
+        found = simple_evaluate(
+            "local-chat-completions",
+            model_args={**told, "tokenizer_backend": None, "tokenized_requests": False},
+            tasks=[task],
+            apply_chat_template=True,
+            bootstrap_iters=0,
+            verbosity="ERROR",
+        )
+        return len(found["samples"]["questions"])
 
     return run
 
