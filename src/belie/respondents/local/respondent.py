@@ -75,7 +75,7 @@ class LocalRespondent:
         limit = torch.get_num_threads() if threads is None else threads
         self._worker = ThreadPoolExecutor(1, "belie-local", initializer=torch.set_num_threads, initargs=(limit,))
         self._threads = limit
-        budget = batch_tokens or (1024 if loaded.model.device.type == "cpu" else 16_384)
+        budget = batch_tokens or (2048 if loaded.model.device.type == "cpu" else 16_384)
         self._engine: Engine | None = None
         if not self._whole:
             self._engine = self._worker.submit(Engine, loaded.model, budget).result()
