@@ -7,7 +7,7 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types tests browser format clean
+.PHONY: help setup demo test lint types tests browser bench format clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -51,6 +51,9 @@ browser:
 	    echo "Installing Debian's chromium for the tests of the report …"; \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; \
 	  else echo "No chromium and chromedriver here: the tests of the report in a browser are skipped."; fi; fi
+
+bench: setup  ## Measure side by side with peers; writes docs/benchmarks.md
+	@$(BIN)/python bench/all.py
 
 format: setup  ## Format the code
 	@$(BIN)/ruff format .

@@ -2,8 +2,8 @@
 bare forward passes. Same items, same weights, same threads, bfloat16.
 
 Belie: first answers and the follow-ups on the branch of the wrong first answer, as `respondents.local` gives them.
-lm-evaluation-harness: the log-likelihoods of "Yes" and "No" after the very same prompts, at the batch size that was
-fastest here. Bare passes: the model as transformers makes it, over as many tokens as could answer at the fewest (every
+lm-evaluation-harness: the log-likelihoods of "Yes" and "No" after the very same prompts, at batch size 16
+(``--batch``). Bare passes: the model as transformers makes it, over as many tokens as could answer at the fewest (every
 beginning that prompts share counted once), in rows of the length that the prompts have and batches without padding,
 logits at the last place only; they give no answers, they are what the hardware can do.
 """
@@ -37,7 +37,7 @@ from belie.respondents.local.chat import Chat
 from belie.respondents.local.packing import shared
 
 MODEL = "smollm2-135m"
-#: Tokens of a bare pass: the size at which bare passes were fastest on two cores.
+#: Tokens of a bare pass, unless told otherwise.
 ROW_TOKENS = 1024
 
 
@@ -72,7 +72,7 @@ async def answers(respondent: LocalRespondent, items: Sequence[Item]) -> dict[tu
 class Bare:
     """The model alone: as many tokens as are needed at the fewest, in rows as long as each n's prompts are."""
 
-    def __init__(self, folder: str, groups: Sequence[Sequence[Sequence[int]]]) -> None:
+    def __init__(self, folder: str, groups: Sequence[Sequence[Sequence[int]]], row_tokens: int) -> None:
         self._model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
         self._batches: list[torch.Tensor] = []
         self.tokens = 0
@@ -80,7 +80,7 @@ class Bare:
             length = round(sum(map(len, group)) / len(group))
             rows = math.ceil(fewest(group) / length)
             ids = torch.tensor([(list(group[i % len(group)]) * 2)[:length] for i in range(rows)])
-            self._batches += ids.split(max(1, ROW_TOKENS // length))
+            self._batches += ids.split(max(1, row_tokens // length))
             self.tokens += ids.numel()
 
     @torch.inference_mode()
@@ -97,7 +97,9 @@ def agreement(ours: dict[tuple[str, str], tuple[float, float]], theirs: Sequence
     return sum(same) / len(same)
 
 
-def compare(chains: int, sizes: tuple[int, ...], repeats: int, batch: int, threads: int, peer: bool) -> None:
+def compare(
+    chains: int, sizes: tuple[int, ...], repeats: int, batch: int, threads: int, peer: bool, row_tokens: int
+) -> None:
     folder = str(resolve(MODEL))
     items = list(Design(Variant(), sizes, chains).items())
     chat = Chat(AutoTokenizer.from_pretrained(folder), thinking=False)
@@ -107,7 +109,7 @@ def compare(chains: int, sizes: tuple[int, ...], repeats: int, batch: int, threa
     least, plain = fewest(list(tokens.values())), sum(map(len, tokens.values()))
     respondent = open_local(f"local/{MODEL}", dtype="bfloat16", threads=threads)
     torch.set_num_threads(threads)
-    bare = Bare(folder, list(by_n.values()))
+    bare = Bare(folder, list(by_n.values()), row_tokens)
     told: dict[tuple[str, str], tuple[float, float]] = {}
 
     def ours() -> float:
@@ -136,7 +138,7 @@ def compare(chains: int, sizes: tuple[int, ...], repeats: int, batch: int, threa
     mine, theirs = in_turn(repeats, ours, bare.run)
     # Bare rows are rounded up to whole ones: their time is scaled to the fewest tokens.
     theirs = [seconds * least / bare.tokens for seconds in theirs]
-    rate = {"tokens_a_second": computed / sorted(mine)[len(mine) // 2], "threads": threads}
+    rate = {"tokens_a_second": computed / sorted(mine)[len(mine) // 2], "threads": threads, "row_tokens": row_tokens}
     compared(
         "local exact CSQ: speed / bare passes over the fewest tokens",
         mine,
@@ -206,6 +208,7 @@ def main() -> None:
     parser.add_argument("--chains", type=int, default=2, help="chains at each n of the paper's grid")
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--batch", type=int, default=16, help="batch size of lm-evaluation-harness")
+    parser.add_argument("--row-tokens", type=int, default=ROW_TOKENS, help="tokens of a bare pass")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--quick", action="store_true", help="n = 3, 5, 10, twice")
     parser.add_argument("--no-peer", action="store_true", help="without lm-evaluation-harness")
@@ -215,7 +218,7 @@ def main() -> None:
         long_cells(options.long_cells)
         return
     sizes, repeats = ((3, 5, 10), 2) if options.quick else (PAPER_SIZES, options.repeats)
-    compare(options.chains, sizes, repeats, options.batch, options.threads, not options.no_peer)
+    compare(options.chains, sizes, repeats, options.batch, options.threads, not options.no_peer, options.row_tokens)
     memory((1, 2) if options.quick else (2, 8))
 
 

@@ -80,7 +80,7 @@ def one_knownlie(models: int, seeds: int) -> dict[str, float]:
     return {"rows": len(rounds), "seconds": time.perf_counter() - start, "peak_mb": peak_mb()}
 
 
-def one_csq(models: int, chains: int) -> dict[str, float]:
+def one_csq(models: int, chains: int, resamples: int = CSQ_RESAMPLES) -> dict[str, float]:
     """Exact answers of ``models`` respondents: 6 answers a chain, 7 chain lengths."""
     seconds, before = 0.0, resident_mb()
     for model in range(models):
@@ -88,7 +88,7 @@ def one_csq(models: int, chains: int) -> dict[str, float]:
         for n in PAPER_SIZES:
             first[n], followup[n] = parse_profile("guesser").simulate(n, chains, rng, sample=False)
         start = time.perf_counter()
-        score(Table.from_arrays(first, followup), resamples=CSQ_RESAMPLES)
+        score(Table.from_arrays(first, followup), resamples=resamples)
         seconds += time.perf_counter() - start
     rows = models * chains * 6 * len(PAPER_SIZES)
     return {"rows": rows, "seconds": seconds, "peak_mb": peak_mb(), "before_mb": before}
@@ -128,7 +128,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.one:
         kind, models, size = options.one
-        print(json.dumps((one_knownlie if kind == "knownlie" else one_csq)(int(models), int(size))))
+        if kind == "knownlie":
+            told = one_knownlie(int(models), int(size))
+        else:
+            told = one_csq(int(models), int(size), RESAMPLES if kind == "csq-10000" else CSQ_RESAMPLES)
+        print(json.dumps(told))
         return
     repeats = 1 if options.quick else options.repeats
     models = 4 if options.quick else 18
@@ -144,6 +148,9 @@ def main() -> None:
     name = f"scoring {models} models × 42,000 CSQ answers, B = 2,000"
     seconds, peak = found["seconds"], found["peak_mb"]
     Figure(f"{name}: s", seconds, "s", seconds, None, "≤", 5.0, 9, spread, repeats, {"peak_mb": peak}).show()
+    found = apart("csq-10000", models, 1000, 1)
+    seconds = found["seconds"]
+    Figure(f"scoring {models} models × 42,000 CSQ answers, B = 10,000: s", seconds, "s", seconds).show()
     if not options.quick:
         once = min(repeats, 3)
         growth("scoring KnownLie: time a round at 16 × the rounds", "knownlie", 2, (1, 4, 16), once)

@@ -1,11 +1,9 @@
 """lm-evaluation-harness as a worker process: told on stdin to run, it answers on stdout how long that took.
 
 ``python harness.py http|evaluate BASE_URL CONCURRENT``, or ``… hf FOLDER THREADS BATCH``. The first line of stdin is
-the path of a JSON file with the work; every further line is one run. Runs in the peers' own environment.
-
-With ``http`` and ``hf`` its model classes are called as its evaluator calls them: loading, tasks, metrics and result
-files are left out of the time, which favours the harness. ``evaluate`` is its whole ``simple_evaluate``, but for
-imports and bootstrap.
+the path of a JSON file with the work; every further line is one run. Runs in the peers' own environment. With ``http``
+and ``hf`` its model classes are called as its evaluator calls them: loading, tasks, metrics and result files are left
+out of the time, which favours the harness. ``evaluate`` is all of its ``simple_evaluate`` but imports and bootstrap.
 """
 
 from __future__ import annotations
