@@ -25,11 +25,11 @@ from belie.csq.run import score_run, table_of
 from belie.knownlie.journal import read_rounds
 from belie.knownlie.quotes import fold, stands_in
 from belie.knownlie.scores import score as score_knownlie
+from belie.numbers import number, percent
 from belie.report import chart, clouds, make_report
 from belie.report.contradictions import contradictions
 from belie.report.episodes import spans
 from belie.report.hostile import plain, shown
-from belie.report.numbers import number, percent
 from belie.report.reading import read_models
 from belie.respondents.base import BadInput
 from belie.runs import RunFolder

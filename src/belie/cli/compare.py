@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from belie.cli import options as o
-from belie.cli.output import number, out, print_json
+from belie.cli.output import out, print_json
 from belie.comparison import Comparison, Contrast, compare, effect, shared_words
+from belie.numbers import number
 
 EPILOG = "Example:  belie compare runs/csq-a runs/csq-b"
 

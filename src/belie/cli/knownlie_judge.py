@@ -18,7 +18,8 @@ from belie.cli.asking import ROOT
 from belie.cli.knownlie_run import Server, finish
 from belie.cli.knownlie_scores import document, show_run
 from belie.cli.knownlie_watch import RoundWatch
-from belie.cli.output import number, out, print_json, say, waiting
+from belie.cli.output import out, print_json, say, waiting
+from belie.numbers import number
 from belie.respondents.base import BadInput
 from belie.runs import RunFolder
 

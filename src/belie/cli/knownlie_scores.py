@@ -9,12 +9,13 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from belie.cli.output import interval, number, out
+from belie.cli.output import interval, out
 from belie.knownlie.rates import Rate
 from belie.knownlie.records import MECHANISMS
 from belie.knownlie.scores import KnownLieScores, Slice
 from belie.knownlie.summary import summary
 from belie.knownlie.tally import OUTCOMES
+from belie.numbers import number
 from belie.runs import RunFolder
 
 #: Rate, heading, signed, in percent.

@@ -19,6 +19,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from belie.numbers import number
+
 #: Results go to standard output, everything else to standard error, so that ``--json`` can be piped.
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 err = Console(stderr=True, highlight=False)
@@ -37,18 +39,6 @@ def say(sentence: str) -> None:
 def print_json(content: Any) -> None:
     """One JSON document on standard output."""
     sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str:
-    """A figure to its digits; "–" where it is undefined, ∞ where it is infinite."""
-    if value is None or math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
-    if not float(text):
-        text = f"{0:.{digits}f}"
-    return text.replace("-", "−")
 
 
 def interval(low: float | None, high: float | None, digits: int = 3, *, signed: bool = False) -> str:

@@ -11,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from belie.cli import options as o
-from belie.cli.output import number, out, print_json
+from belie.cli.output import out, print_json
 from belie.csq.plan import Load, Plan, plan_profile, plan_run
 from belie.csq.questions import PAPER_SIZES
+from belie.numbers import number
 from belie.respondents.base import BadInput
 from belie.respondents.profiles import parse_profile
 from belie.runs import RunFolder

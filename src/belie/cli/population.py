@@ -13,11 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from belie.cli import options as o
-from belie.cli.output import number, out, print_json
+from belie.cli.output import out, print_json
 from belie.csq.facts import load_facts
 from belie.csq.population import Association, Population, Regression, Slope, point_of, point_row, population
 from belie.csq.release_plot import release_plot
 from belie.csq.run import score_run
+from belie.numbers import number
 from belie.respondents.base import BadInput
 from belie.runs import RunFolder
 

@@ -9,11 +9,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from belie.cli.output import digits, interval, number, out, print_json
+from belie.cli.output import digits, interval, out, print_json
 from belie.csq.run import TASK_VERSION
 from belie.csq.scores import Figure, Row, Scores
 from belie.csq.verdict import verdict
 from belie.items import BROKEN, CATEGORIES
+from belie.numbers import number
 from belie.runs import RunFolder
 
 _COLUMNS = (("rho", "ρ", True), ("delta", "δ", False), ("delta_net", "δ_net", True), ("beta", "β", True))

@@ -25,8 +25,7 @@ def elsewhere(place: str | Path, count: int, storage: Mapping[str, Any] | None =
     """What of a run is answered in journals that are not those of a split into ``count``."""
     with closing(open_store(place, storage)) as store:
         counts = store.journal(lambda other: other_split(other, count)).state().counts
-    tokens = counts.prompt_tokens, counts.completion_tokens
-    return Progress(0, counts.first, counts.followup, 0, *tokens, counts.cost)
+    return Progress.of(counts)
 
 
 def merge(

@@ -25,8 +25,8 @@ from typing import Any
 from belie.cluster.storage import PATIENCE, FolderStore, Store, open_store
 from belie.csq.protocol import pending
 from belie.csq.questions import Design, chain_items
-from belie.csq.run import Asking, design_of, manifest_for
-from belie.items import Answer, Item, Pending
+from belie.csq.run import Asking, Progress, design_of, manifest_for
+from belie.items import Item, Pending
 from belie.respondents.base import BadInput, BudgetSpent
 from belie.respondents.opening import Options, open_respondent
 from belie.runs import RunFolder
@@ -56,35 +56,17 @@ class Work:
 
 
 @dataclass(slots=True)
-class ShardReport:
+class ShardReport(Progress):
     """How far a shard is. ``total`` counts its first questions. Tokens and ``cost`` (US dollars) are its journal's.
 
     ``state``: running, complete, or incomplete (``why`` in a sentence). ``sittings``: how often it was begun.
     """
 
-    shard: str
-    total: int = 0
-    first: int = 0
-    followups: int = 0
-    failed: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
+    shard: str = field(kw_only=True)
     state: str = "running"
     why: str | None = None
     sittings: int = 1
     host: str = field(default_factory=socket.gethostname)
-
-    def add(self, answer: Answer) -> None:
-        if answer.error is not None:
-            self.failed += 1
-        elif answer.step == "first":
-            self.first += 1
-        else:
-            self.followups += 1
-        self.prompt_tokens += answer.tokens[0]
-        self.completion_tokens += answer.tokens[1]
-        self.cost += answer.cost
 
 
 def shard_name(index: int, count: int) -> str:
@@ -226,9 +208,8 @@ class _Shard:
         self._manifest = manifest
         self._asking = Asking(manifest.options["draws"], manifest.options["followups"])
         self._exact = bool(manifest.options.get("exact"))
-        self._report = ShardReport(
-            self._name, sum(1 for _ in shard_chains(design, index, count)) * 4 * self._asking.draws
-        )
+        questions = sum(1 for _ in shard_chains(design, index, count)) * 4 * self._asking.draws
+        self._report = ShardReport(questions, shard=self._name)
         self._told = 0.0
 
     async def ask(self, model: str, options: Options) -> ShardReport:

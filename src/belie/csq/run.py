@@ -22,7 +22,7 @@ from belie.csq.table import Table
 from belie.csq.world import load_world, world_hash
 from belie.items import Answer, Item
 from belie.respondents.base import BadInput, BudgetSpent, Respondent
-from belie.runs import Manifest, RunFolder
+from belie.runs import Counts, Manifest, RunFolder
 from belie.runs.tables import write_answers_parquet
 
 #: Raised whenever a CSQ run of the same options could ask or score otherwise. Written into every result.
@@ -45,6 +45,12 @@ class Progress:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
+
+    @classmethod
+    def of(cls, counts: Counts, total: int = 0) -> Progress:
+        """Where a journal stands."""
+        tokens = (counts.prompt_tokens, counts.completion_tokens)
+        return cls(total, counts.first, counts.followup, 0, *tokens, counts.cost)
 
     def add(self, answer: Answer) -> None:
         if answer.error is not None:
@@ -226,9 +232,7 @@ def wanted_of(options: Mapping[str, Any]) -> Wanted | None:
 
 
 def _progress(run: RunFolder, design: Design, asking: Asking) -> Progress:
-    counts = run.journal.state().counts
-    tokens = (counts.prompt_tokens, counts.completion_tokens)
-    return Progress(len(design) * asking.draws, counts.first, counts.followup, 0, *tokens, counts.cost)
+    return Progress.of(run.journal.state().counts, len(design) * asking.draws)
 
 
 async def _put(

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from belie.csq.modes import MODES
 from belie.csq.scores import Figure, Row, Scores
 from belie.items import BROKEN, CATEGORIES
+from belie.numbers import number, percent
 from belie.report import clouds
 from belie.report.chart import Point, Series, curves, plane
-from belie.report.numbers import number, percent
 from belie.report.reading import Model
 from belie.report.tables import Cell, Illustration, counted, figure, share, table, words
 

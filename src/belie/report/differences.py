@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from belie.comparison import Compared, Comparison, Contrast, compare, effect, shared_words
+from belie.numbers import number, percent
 from belie.report.chart import Estimate, Row, rows
-from belie.report.numbers import number, percent
 from belie.report.reading import CsqRun, KnownLieRun, Model
 from belie.report.tables import Cell, Illustration, figure, share, table, words
 from belie.respondents.base import BadInput

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from belie.knownlie.rates import Rate
 from belie.knownlie.records import CONDITIONS, MECHANISMS, TRUST_LEVELS, Condition
 from belie.knownlie.scores import KnownLieScores, Slice
+from belie.numbers import count, number, percent
 from belie.report import published
 from belie.report.chart import Estimate, Row, rows
-from belie.report.numbers import count, number, percent
 from belie.report.reading import Model
 from belie.report.tables import Cell, Illustration, counted, figure, share, table, words
 

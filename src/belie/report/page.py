@@ -21,6 +21,7 @@ from markupsafe import Markup
 
 from belie.csq.verdict import verdict as csq_verdict
 from belie.knownlie.summary import summary as knownlie_verdict
+from belie.numbers import number, percent
 from belie.report import csq_figures, knownlie_figures
 from belie.report.contradictions import contradictions, worlds
 from belie.report.differences import differences
@@ -28,7 +29,6 @@ from belie.report.episodes import evidence
 from belie.report.headline import headlines
 from belie.report.hostile import plain, shown
 from belie.report.knownlie_figures import CONDITION_NAMES, TRUST_NAMES
-from belie.report.numbers import number, percent
 from belie.report.provenance import provenance
 from belie.report.reading import Model, read_models
 from belie.report.trust_figure import trust

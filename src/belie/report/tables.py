@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from belie.numbers import count, number, percent, raw
 from belie.report.chart import Chart
-from belie.report.numbers import count, number, percent, raw
 
 
 @dataclass(frozen=True, slots=True)

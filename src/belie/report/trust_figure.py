@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from belie.knownlie.journal import trajectory_of
 from belie.knownlie.records import CONDITIONS, TRUST_LEVELS, Round
+from belie.numbers import number
 from belie.report.chart import Point, Series, curves
 from belie.report.knownlie_figures import CONDITION_NAMES, TRUST_NAMES, measured
-from belie.report.numbers import number
 from belie.report.reading import Model
 from belie.report.tables import Illustration, counted, figure, table, words
 

@@ -9,6 +9,7 @@ import math
 import time
 from dataclasses import dataclass, field
 from importlib import resources
+from typing import Any
 
 import yaml
 
@@ -65,6 +66,20 @@ class Allowance:
                 f"The time limit of {self.total_time_s:g} s is reached after {self.calls} calls. "
                 "What was answered is kept; continue with a longer one."
             )
+
+    def limits(self) -> dict[str, Any]:
+        """The limits and the price, for a respondent's provenance."""
+        price = None if self.price is None else list(self.price)
+        return {"max_cost": self.max_cost, "total_time_s": self.total_time_s, "price": price}
+
+    def totals(self) -> dict[str, Any]:
+        """What was spent so far, for a respondent's provenance."""
+        return {
+            "calls": self.calls,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "cost": self.cost,
+        }
 
     def add(self, tokens: tuple[int, int], usage_cost: float | None) -> float:
         """Counts one paid call; returns its cost in US dollars (the price's, else the server's own figure, else 0)."""

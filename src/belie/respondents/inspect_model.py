@@ -163,16 +163,9 @@ class InspectRespondent:
             "options": {
                 **config,
                 "seed": self._seed,
-                "max_cost": allowance.max_cost,
-                "total_time_s": allowance.total_time_s,
-                "price": None if allowance.price is None else list(allowance.price),
+                **allowance.limits(),
             },
-            "totals": {
-                "calls": allowance.calls,
-                "prompt_tokens": allowance.prompt_tokens,
-                "completion_tokens": allowance.completion_tokens,
-                "cost": allowance.cost,
-            },
+            "totals": allowance.totals(),
         }
         return redact(told)
 

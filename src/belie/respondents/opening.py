@@ -67,38 +67,27 @@ async def open_respondent(model: str, options: Options = Options(), probe: Item 
         from belie.respondents.simulated import open_simulated
 
         return open_simulated(model, seed=options.seed, sample=options.sample)
-    if kind == "http":
-        from belie.respondents.http import open_http
-
-        respondent = open_http(
-            rest,
-            base_url=options.base_url,
-            sample=options.sample,
-            temperature=options.temperature,
-            seed=options.seed,
-            max_cost=options.max_cost,
-            price=options.price,
-            total_time_s=options.max_time,
-            **_given(max_tokens=options.max_tokens, concurrency=options.concurrency, timeout_s=options.timeout),
-        )
-        await respondent.start(probe)
-        return respondent
-    from belie.respondents.inspect_model import open_inspect
-
-    asked = open_inspect(
-        model,
-        temperature=options.temperature,
-        seed=options.seed,
-        max_cost=options.max_cost,
-        price=options.price,
-        total_time_s=options.max_time,
+    paid: dict[str, Any] = {
+        "temperature": options.temperature,
+        "seed": options.seed,
+        "max_cost": options.max_cost,
+        "price": options.price,
+        "total_time_s": options.max_time,
         **_given(
+            base_url=options.base_url,
             max_tokens=options.max_tokens,
             concurrency=options.concurrency,
             timeout_s=options.timeout,
-            base_url=options.base_url,
         ),
-    )
+    }
+    if kind == "http":
+        from belie.respondents.http import open_http
+
+        asked = open_http(rest, sample=options.sample, **paid)
+    else:
+        from belie.respondents.inspect_model import open_inspect
+
+        asked = open_inspect(model, **paid)
     await asked.start(probe)
     return asked
 

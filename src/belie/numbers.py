@@ -1,4 +1,4 @@
-"""How a figure is printed on the page: to its digits, with its interval, and as a value for CSV.
+"""How a figure is printed, on a terminal or a page: to its digits, as a share, and as a value for CSV.
 
 Knows: digits, signs, what stands for an undefined or an infinite value.
 Does not know: what is measured.
