@@ -464,7 +464,8 @@ def test_knownlie_on_ray(tmp_path, played_whole):
 @pytest.mark.ray
 def test_two_nodes_die_during_the_run(cluster, tmp_path, served_whole):
     place = str(tmp_path / "run")
-    with Served(delay_s=0.15) as server:
+    # So slow that no shard ends before the last has begun, however long a busy machine takes to start its worker.
+    with Served(delay_s=1.0) as server:
         ended = []
         work = served_work(place, server.url)
         driver = threading.Thread(target=lambda: ended.extend(run_many([work], shards=5)))
