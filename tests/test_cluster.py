@@ -27,7 +27,7 @@ from belie.cluster import Work, merge, open_store, prepare, run_many, run_shard,
 from belie.cluster.knownlie import Play, begun, merge_domains, play_domain, play_many
 from belie.cluster.merging import merged
 from belie.cluster.objects import Lease, ObjectStore, PartWriter
-from belie.cluster.shards import shard_items
+from belie.cluster.shards import reports, shard_items
 from belie.csq.questions import Design, Variant
 from belie.csq.run import ask, manifest_for, save_results, score_run
 from belie.items import Answer
@@ -396,7 +396,7 @@ def cluster():
     import ray
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "num_gpus": 1, "include_dashboard": False})
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 3, "num_gpus": 1, "include_dashboard": False})
     mortal = [made.add_node(num_cpus=2, wait=False) for _ in range(2)]
     made.wait_for_nodes()
     ray.init(address=made.address, log_to_driver=False)
@@ -470,16 +470,14 @@ def test_two_nodes_die_during_the_run(cluster, tmp_path, served_whole):
         work = served_work(place, server.url)
         driver = threading.Thread(target=lambda: ended.extend(run_many([work], shards=5)))
         driver.start()
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            if len([1 for i in range(5) if len(_lines(place, f"{i}of5")) > 2]) == 5:
-                break
-            time.sleep(0.05)
+        assert _comes_true(lambda: all(len(_lines(place, f"{i}of5")) > 2 for i in range(5)))
         assert not ended, "the run was over before the nodes were killed"
         for node in cluster[1]:
             cluster[0].remove_node(node, allow_graceful=False)
         safe = written(place)
         before = times_asked(server)
+        # A worker notices some time later that its node is gone, and must not have done its work by then.
+        assert _comes_true(lambda: ended or any(report["sittings"] > 1 for report in reports(open_store(place))))
         server.delay_s = 0.0
         driver.join()
         after = times_asked(server)
@@ -511,6 +509,15 @@ def test_the_driver_dies_and_comes_back(cluster, tmp_path, served_whole):
     assert {item: after[item] for item in safe} == {item: before[item] for item in safe}
     assert held(place).duplicates == 0
     assert scores_at(place) == served_whole
+
+
+def _comes_true(what, seconds: float = 120) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if what():
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def _lines(place: str, shard: str) -> list[str]:
