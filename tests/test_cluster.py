@@ -461,6 +461,51 @@ def test_knownlie_on_ray(tmp_path, played_whole):
     assert (tmp_path / "run" / "scores.json").read_bytes() == (played_whole / "scores.json").read_bytes()
 
 
+PLAYED = ["--customer", "belie/scripted-verifying", "--judge", "belie/scripted-judge-perfect"] + [
+    *("--domains", f"refund,{PARCEL}", "--conditions", "incentive", "--trust", "low", "--limit", "2")
+]
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("cluster")
+def test_many_models_in_one_command(tmp_path, played_whole):
+    run, root = CliRunner().invoke, tmp_path / "many"
+    models = ["belie/scripted-confessor", "belie/scripted-honest"]
+    told = run(app, ["knownlie", "run", *models, *PLAYED, "--engine", "ray", "-o", str(root), "--json"])
+    assert told.exit_code == 0, told.output
+    assert [(one["model"], one["status"]) for one in json.loads(told.stdout)] == [(m, "complete") for m in models]
+    assert (root / "scripted-confessor" / "scores.json").read_bytes() == (played_whole / "scores.json").read_bytes()
+    told = run(app, ["csq", "run", SIM, "sim/honest", "--n", "3", "--chains", "4", "--engine", "ray", "-o", str(root)])
+    assert told.exit_code == 0, told.output
+    assert (root / "honest" / "scores.json").exists()
+    again = run(app, ["csq", "run", SIM, "sim/honest", "--n", "3", "--engine", "ray", "--resume", str(root)])
+    assert again.exit_code == 2  # both runs are there, with other chains
+    assert "chains was 4" in again.output
+
+
+def test_knownlie_by_hand(tmp_path, played_whole):
+    run, place = CliRunner().invoke, str(tmp_path / "run")
+    model = "belie/scripted-confessor"
+    made = run(app, ["knownlie", "run", model, *PLAYED, "--engine", "shards", "-o", place, "--json"])
+    assert json.loads(made.stdout) == [{"run": place, "domains": ["refund", "parcel"]}]
+    assert run(app, ["knownlie", "shard", place, "parcel"]).exit_code == 0
+    lacking = run(app, ["knownlie", "merge", place])
+    assert lacking.exit_code == 3
+    assert "Not played yet, or not to the end: refund" in lacking.output
+    assert run(app, ["knownlie", "shard", place, "refund"]).exit_code == 0
+    assert run(app, ["knownlie", "merge", place, "--json"]).exit_code == 0
+    assert (tmp_path / "run" / "scores.json").read_bytes() == (played_whole / "scores.json").read_bytes()
+    for options, sentence in (
+        ([model, model], "2 models are named: add --engine ray"),
+        ([model, model, "--engine", "ray"], "same name"),
+        ([model, "--engine", "ray", "--max-cost", "1", "--price", "1,1"], "--max-cost"),
+        ([model, "--gpus-per-worker", "1"], "needs --engine ray"),
+    ):
+        failed = run(app, ["knownlie", "run", *options, *PLAYED])
+        assert sentence in str(failed.exception)
+    assert "no domain 'billing'" in str(run(app, ["knownlie", "shard", place, "billing"]).exception)
+
+
 @pytest.mark.ray
 def test_two_nodes_die_during_the_run(cluster, tmp_path, served_whole):
     place = str(tmp_path / "run")

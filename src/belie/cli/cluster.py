@@ -6,28 +6,42 @@ Does not know: what a shard does, or Ray (`belie.cluster`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from belie.cli import options as o
+from belie.cli.asking import ROOT
 from belie.cli.output import Watch, print_json, say
+from belie.cli.output import out as printed
 from belie.cli.scores import show_scores
 from belie.csq.questions import Design
 from belie.csq.run import Asking, score_run
 from belie.respondents.base import BadInput
 from belie.respondents.opening import Options
 from belie.runs import RunFolder
+from belie.runs.folder import short_name
+
+if TYPE_CHECKING:
+    from belie.cluster import Outcome
 
 _PANEL = "Many machines"
 Engine = Annotated[
     str | None,
     typer.Option(
         help="ray: ask in shards on a Ray cluster. shards: only create the run, for belie csq shard (a SLURM array).",
+        rich_help_panel=_PANEL,
+    ),
+]
+PlayEngine = Annotated[
+    str | None,
+    typer.Option(
+        help="ray: play domains on a Ray cluster. shards: only create the run, for belie knownlie shard.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -61,12 +75,14 @@ def readable(place: Path) -> Iterator[Path]:
         yield store.folder()
 
 
-def check_engine(engine: str | None, place: Path | None, **told: Any) -> None:
-    """Raises BadInput for an engine that is none, and for options that need one."""
+def check_engine(engine: str | None, place: Path | None, models: Sequence[str] = (), **told: Any) -> None:
+    """Raises BadInput for an engine that is none, and for what needs one: options, a URL, several models."""
     from belie.cluster.storage import is_url, url_of
 
     if engine not in (None, "ray", "shards"):
         raise BadInput(f"--engine takes ray or shards, not {engine!r}.")
+    if engine is None and len(models) > 1:
+        raise BadInput(f"{len(models)} models are named: add --engine ray to ask them together, or ask one at a time.")
     if engine is None and place is not None and is_url(place):
         raise BadInput(
             f"{url_of(place)} is a URL: one process writes to a folder; add --engine ray or --engine shards."
@@ -76,9 +92,54 @@ def check_engine(engine: str | None, place: Path | None, **told: Any) -> None:
         raise BadInput(f"{', '.join(needless)} needs --engine ray.")
 
 
+def places(
+    instrument: str, models: Sequence[str], out: Path | None, resume: Path | None
+) -> list[tuple[str, str, bool]]:
+    """Where the run of each model lies, and whether it goes on there: (model, path or URL, resumed).
+
+    One model's run is ``out`` or ``resume`` itself. Several lie in that folder, each by its model's name; those that
+    are not there yet are begun. Raises BadInput where two models have the same name.
+    """
+    from belie.cluster import open_store, url_of
+
+    if len(models) == 1:
+        place = resume or out or RunFolder.new_path(ROOT, instrument, models[0])
+        return [(models[0], url_of(place), resume is not None)]
+    if len({short_name(model) for model in models}) < len(models):
+        raise BadInput(
+            "Two of the models have the same name, so their runs would lie in the same place: ask them apart."
+        )
+    root = url_of(resume or out or RunFolder.new_path(ROOT, instrument, f"{len(models)}-models"))
+    told = [(model, f"{root.rstrip('/')}/{short_name(model)}") for model in models]
+
+    def there(place: str) -> bool:
+        with closing(open_store(place)) as store:
+            return store.exists()
+
+    return [(model, place, resume is not None and there(place)) for model, place in told]
+
+
+def show_many(outcomes: Sequence[Outcome], *, json: bool) -> None:
+    """Prints how each of several runs ended. Exits with 2 where all failed, with 3 where one is not complete."""
+    if json:
+        print_json([asdict(outcome) for outcome in outcomes])
+    for outcome in outcomes:
+        if not json:
+            printed.print(Text(f"{outcome.status:<11} {outcome.model}  {outcome.place}"), soft_wrap=True)
+        for why in outcome.why:
+            say(f"{outcome.model}: {why}")
+    done = [outcome.place for outcome in outcomes if outcome.status == "complete"]
+    if done and not json:
+        printed.print(Text(f"\nreport: belie report {' '.join(done)}"), soft_wrap=True)
+    statuses = {outcome.status for outcome in outcomes}
+    if statuses != {"complete"}:
+        say("Incomplete: continue with the same command, and --resume in place of --out.")
+        raise typer.Exit(2 if statuses == {"failed"} else 3)
+
+
 def run_csq_in_shards(
     engine: str,
-    model: str,
+    models: Sequence[str],
     design: Design,
     options: Options,
     asking: Asking,
@@ -90,26 +151,36 @@ def run_csq_in_shards(
     gpus: float,
     json: bool,
 ) -> None:
-    """Makes one run on a Ray cluster and prints it (exit code 3 where it stays incomplete), or only creates it."""
-    from belie.cli.asking import ROOT
-    from belie.cluster import Work, prepare, run_many, url_of
+    """Makes a run of each model on a Ray cluster and prints it (exit code 3 where one stays incomplete), or only
+    creates them."""
+    from belie.cluster import Work, prepare, run_many
 
-    place = url_of(resume or out or RunFolder.new_path(ROOT, "csq", model))
-    work = Work(model, design, options, asking, place, resume is not None)
+    works = [
+        Work(model, design, options, asking, place, again) for model, place, again in places("csq", models, out, resume)
+    ]
+    many = len(design) * asking.draws
     if engine == "shards":
-        prepare(work)
-        told = {"run": place, "questions": len(design) * asking.draws}
+        for work in works:
+            prepare(work)
+        told = [{"run": work.place, "questions": many} for work in works]
         if json:
-            print_json(told)
-        else:
-            say(f"Created {place}: {told['questions']:,} questions to {model}. Next, for each i from 0 to N − 1:")
-            say(f"  belie csq shard {place} --index i --count N")
-            say(f"and then:  belie csq merge {place}")
+            print_json(told if len(told) > 1 else told[0])
+            return
+        for work in works:
+            say(f"Created {work.place}: {many:,} questions to {work.model}. Next, for each i from 0 to N − 1:")
+            say(f"  belie csq shard {work.place} --index i --count N")
+            say(f"and then:  belie csq merge {work.place}")
         return
     if not json:
-        say(f"{len(design) * asking.draws:,} questions to {model}, kept in {place}")
+        for work in works:
+            say(f"{many:,} questions to {work.model}, kept in {work.place}")
     with Watch("Asking", quiet=json) as watch:
-        (outcome,) = run_many([work], shards=shards, address=address, gpus_per_worker=gpus, watch=watch)
+        outcomes = run_many(works, shards=shards, address=address, gpus_per_worker=gpus, watch=watch)
+    if len(outcomes) > 1:
+        show_many(outcomes, json=json)
+        return
+    (outcome,) = outcomes
+    place = outcome.place
     if outcome.status == "failed":
         raise BadInput(" ".join(outcome.why) or f"{place} could not be asked.")
     _show(place, json=json)

@@ -35,7 +35,7 @@ app.command("plan", epilog=PLAN_EPILOG)(plan)
 @app.command(epilog="Example:  belie csq run local/smollm2-135m --preset quick")
 def run(
     context: typer.Context,
-    model: o.Model,
+    models: o.Models,
     preset: Annotated[
         str | None, typer.Option(help="quick (n = 3,5,10,20 × 100; the default) or paper (7 × 1,000).")
     ] = None,
@@ -77,13 +77,14 @@ def run(
 
     With --resume, options that are not named are those of the run. With --half-width, chains are added where they
     narrow the intervals most until that is reached; --chains is then the pilot at each n (default 100). A finished run
-    goes on to a narrower one with --resume RUN --half-width.
+    goes on to a narrower one with --resume RUN --half-width. With --engine ray several models may be named: each is a
+    run in the folder.
     """
     if resume is not None and out not in (None, resume):
         raise BadInput("--resume continues in the folder of the run: leave --out away.")
-    cluster.check_engine(engine, resume or out, shards=shards, gpus_per_worker=gpus_per_worker)
+    cluster.check_engine(engine, resume or out, models, shards=shards, gpus_per_worker=gpus_per_worker)
     kept_chains: int | tuple[int, ...] | None = None
-    if resume is not None:
+    if resume is not None and len(models) == 1:
         with cluster.readable(resume) as folder:
             kept = o.kept_options(context, folder)
         n, kept_chains = kept.get("n", n), kept.get("chains")
@@ -120,7 +121,7 @@ def run(
             raise BadInput("--half-width decides round after round, in one process: it can't be had with --engine.")
         cluster.run_csq_in_shards(
             engine,
-            model,
+            models,
             design,
             options,
             asking,
@@ -132,7 +133,7 @@ def run(
             json=json,
         )
         return
-    run_csq(model, design, options, asking, wanted=wanted, out=out, resume=resume, json=json)
+    run_csq(models[0], design, options, asking, wanted=wanted, out=out, resume=resume, json=json)
 
 
 app.command("shard", epilog="Example:  belie csq shard runs/my-run --index 0 --count 16")(cluster.shard)

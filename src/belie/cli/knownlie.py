@@ -1,6 +1,6 @@
 """``belie knownlie``: the list of its commands; here show, score, import and validate.
 
-Run and estimate are in knownlie_run, rejudge and calibrate in knownlie_judge.
+Run and estimate are in knownlie_run, shard and merge in knownlie_cluster, rejudge and calibrate in knownlie_judge.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
-from belie.cli import knownlie_judge, knownlie_run
+from belie.cli import knownlie_cluster, knownlie_judge, knownlie_run
 from belie.cli import options as o
 from belie.cli.output import out, print_json, say
 from belie.respondents.base import BadInput
@@ -23,6 +23,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command("run", epilog=knownlie_run.RUN_EPILOG)(knownlie_run.run)
+app.command("shard", epilog="Example:  belie knownlie shard runs/my-run airline")(knownlie_cluster.shard)
+app.command("merge", epilog="Example:  belie knownlie merge runs/my-run")(knownlie_cluster.merge)
 app.command("estimate", epilog=knownlie_run.ESTIMATE_EPILOG)(knownlie_run.estimate)
 app.command("rejudge", epilog=knownlie_judge.REJUDGE_EPILOG)(knownlie_judge.rejudge)
 app.command("calibrate", epilog=knownlie_judge.CALIBRATE_EPILOG)(knownlie_judge.calibrate)

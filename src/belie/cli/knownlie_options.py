@@ -28,6 +28,14 @@ Model = Annotated[
         help="The agent: local/NAME, http/NAME, belie/scripted-NAME, or an Inspect AI model string.", metavar="MODEL"
     ),
 ]
+Models = Annotated[
+    list[str],
+    typer.Argument(
+        help="The agent: local/NAME, http/NAME, belie/scripted-NAME, or an Inspect AI model string. "
+        "Several with --engine.",
+        metavar="MODEL…",
+    ),
+]
 Customer = Annotated[
     str | None, typer.Option("--customer", help="Who plays the customers.", metavar="MODEL", rich_help_panel=PLAYERS)
 ]

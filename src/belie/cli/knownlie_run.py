@@ -14,6 +14,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from belie.cli import cluster, knownlie_cluster
 from belie.cli import knownlie_options as k
 from belie.cli import options as o
 from belie.cli.asking import ROOT
@@ -34,7 +35,7 @@ ESTIMATE_EPILOG = (
 
 
 def run(
-    model: k.Model,
+    models: k.Models,
     customer: k.Customer = None,
     judge: k.Judge = None,
     domains: k.Domains = None,
@@ -57,13 +58,17 @@ def run(
     timeout: k.Timeout = None,
     max_cost: k.MaxCost = None,
     price: k.Prices = None,
+    engine: cluster.PlayEngine = None,
+    address: cluster.Address = None,
+    gpus_per_worker: cluster.Gpus = 0.0,
     folder: o.Out = None,
     resume: o.Resume = None,
     json: o.Json = False,
 ) -> None:
     """Play a model as an agent whose employer gains from a lie, and print how often it denied what it knew was owed.
 
-    Customer and judge are models too. With --resume, options not named are those of the run.
+    Customer and judge are models too. With --resume, options not named are those of the run. With --engine a domain
+    is a shard, and several models may be named: each is a run in the folder.
 
     Without a network: belie/scripted-NAME, such as honest or liar-false_policy for the
     agent, trusting or verifying for the customer, judge-perfect for the judge.
@@ -74,8 +79,15 @@ def run(
         **{"agent_temperature": temperature, "max_tokens": max_tokens, "judges": judges},
         **{"per_claim": per_claim, "second_look": second_look, "structured": structured},
     }
-    seated = k.seating(model, customer, judge, domains, named, resume)
+    cluster.check_engine(engine, None, models, gpus_per_worker=gpus_per_worker)
+    seated = k.seating(models[0], customer, judge, domains, named, resume if len(models) == 1 else None)
     server = Server(base_url, concurrency, timeout, max_cost, tuple(price or ()))
+    if engine is not None:
+        if folder is not None and resume is not None:
+            raise BadInput("--resume continues in the folder of the run: leave --out away.")
+        plays = knownlie_cluster.plays_of(models, seated, server, folder, resume)
+        knownlie_cluster.play_in_domains(engine, plays, address=address, gpus=gpus_per_worker, json=json)
+        return
     path, spent = play(seated, server, folder, resume, quiet=json)
     opened = RunFolder.open(path)
     if json:

@@ -1,4 +1,4 @@
-"""Progress of a KnownLie run: a bar on a terminal, a line every ten seconds elsewhere, nothing where quiet.
+"""Progress of KnownLie runs: a bar on a terminal, a line every ten seconds elsewhere, nothing where quiet.
 
 Knows: the terminal, and what ``Progress`` counts.
 Does not know: how rounds are played or judged.
@@ -79,6 +79,36 @@ class RoundWatch:
             f"{self._doing}: {at.rounds:,} of {at.rounds_total:,} rounds, {rate:.1f}/s, about {left:.0f} s left, "
             f"{_spent(at)}"
         )
+
+
+class DomainWatch:
+    """Shows how many domains of runs on a cluster are done: a bar on a terminal, a line a change elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet, self._told = quiet, -1
+        self._bar: Progress | None = None
+        self._task: Any = None
+        if not quiet and err.is_terminal:
+            self._bar = Progress(
+                TextColumn("Playing"), BarColumn(bar_width=16), MofNCompleteColumn(), TextColumn("domains"), console=err
+            )
+            self._task = self._bar.add_task("", total=None)
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._bar:
+            self._bar.update(self._task, completed=done, total=total)
+        elif not self._quiet and done != self._told:
+            say(f"Playing: {done:,} of {total:,} domains")
+        self._told = done
+
+    def __enter__(self) -> DomainWatch:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar:
+            self._bar.stop()
 
 
 def _spent(at: Standing) -> str:

@@ -29,6 +29,13 @@ Model = Annotated[
         help="Who is asked: local/NAME, http/NAME, sim/PROFILE, or an Inspect AI model string.", metavar="MODEL"
     ),
 ]
+Models = Annotated[
+    list[str],
+    typer.Argument(
+        help="Who is asked: local/NAME, http/NAME, sim/PROFILE, or an Inspect AI model string. Several with --engine.",
+        metavar="MODEL…",
+    ),
+]
 World = Annotated[str, typer.Option(help="contacts, flights, or a path to a world file.", rich_help_panel=DESIGN)]
 K = Annotated[int, typer.Option("--k", help="The follow-up spans n/k steps.", rich_help_panel=DESIGN)]
 Separate = Annotated[

@@ -14,6 +14,7 @@ import contextlib
 import json
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -149,6 +150,13 @@ def merge_domains(play: Play, run: RunFolder) -> str:
     if complete:
         shutil.rmtree(run.path / DOMAINS, ignore_errors=True)
     return run.manifest.status
+
+
+def unplayed(play: Play) -> list[str]:
+    """The domains of a merged run of which rounds were not begun."""
+    wanted = Counter(one.domain for one in trajectories(play.packs, play.protocol) for _ in one.scenes)
+    have = Counter(round.domain for round in read_rounds(Path(play.place)))
+    return [domain for domain, count in wanted.items() if have[domain] < count]
 
 
 def play_many(

@@ -26,6 +26,12 @@ DRIVER = "driver"
 _UNSAFE = re.compile(r"[^a-z0-9.]+")
 
 
+def short_name(respondent: str) -> str:
+    """The last part of a model string, safe in any file system: ``smollm2-135m``."""
+    parts = [part for part in respondent.rstrip("/").split("/") if part]
+    return _UNSAFE.sub("-", parts[-1].lower() if parts else "").strip("-.")[:60].strip("-.") or "model"
+
+
 class RunFolder:
     """A run on disk. Made by ``create``, ``resume`` (both lock it) or ``open`` (reads only, needs no lock).
 
@@ -45,9 +51,7 @@ class RunFolder:
     @staticmethod
     def new_path(root: str | Path, instrument: str, respondent: str) -> Path:
         """A free name under ``root``, such as ``csq-smollm2-135m-20261130-101500`` (UTC), safe in any file system."""
-        parts = [part for part in respondent.rstrip("/").split("/") if part]
-        slug = _UNSAFE.sub("-", parts[-1].lower() if parts else "").strip("-.")[:60].strip("-.") or "model"
-        stem = f"{instrument}-{slug}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        stem = f"{instrument}-{short_name(respondent)}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         path, count = Path(root) / stem, 1
         while path.exists():
             count += 1
