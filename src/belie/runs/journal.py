@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from belie.items import Answer
 from belie.respondents.base import BadInput
 from belie.runs import files, record
+from belie.runs.counting import SHARD_BITS, Counting, Entry
 from belie.runs.redaction import redact_text
-from belie.runs.state import SHARD_BITS, JournalState
+from belie.runs.state import JournalState
 
 _SHARD = re.compile(r"[A-Za-z0-9_-]{1,64}")
 #: So many damaged lines are named one by one when they are skipped; the others are only counted.
@@ -55,22 +55,23 @@ class Journal:
         paths = self._paths()
         return JournalState(paths, self._entries(paths, skip))
 
-    def answers(self, *, skip: bool = False, state: JournalState | None = None) -> Iterator[Answer]:
+    def answers(self, *, skip: bool = False) -> Iterator[Answer]:
         """The records that count, one a key (item, draw, step): what scores are computed from.
 
         The first good record of each key; where every call failed, the last failure (``error``: missing). Reads the
-        journal twice unless its ``state`` is given; what a live run writes after that is not in it. Raises as
+        journal twice (three times where a key came twice); what a live run writes meanwhile is left out. Raises as
         ``records``.
         """
-        state = state or self.state(skip=skip)
-        for entry in state.counting(self._entries(state.paths, skip)):
+        paths = self._paths()
+        counting = Counting(lambda: self._entries(paths, skip))
+        for entry in counting.of(self._entries(paths, skip)):
             yield record.from_record(entry)
 
     def _paths(self) -> Sequence[Path]:
         found = sorted(self.folder.glob("answers-*.jsonl"))
         return found if self._only is None else [path for path in found if self._only(path.stem[len("answers-") :])]
 
-    def _entries(self, paths: Sequence[Path], skip: bool) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    def _entries(self, paths: Sequence[Path], skip: bool) -> Iterator[Entry]:
         for shard, path in enumerate(paths):
             position = shard << SHARD_BITS
             damaged = 0

@@ -13,21 +13,18 @@ from __future__ import annotations
 import os
 import weakref
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belie.items import Answer, Step
 from belie.runs import record
+from belie.runs.counting import SHARD_BITS, Entry, digest
 
 _GOOD, _FOLLOWUP = 1, 2
-#: A position is the shard's number in the top bits and the offset of the line in the others.
-SHARD_BITS = 44
 #: So many files are held open to read answers back; a run may have thousands of shards.
 _MOST_OPEN = 32
 
@@ -58,14 +55,14 @@ class JournalState:
     0). A failed call counts only as long as no good record exists for its key, and of several the last.
     """
 
-    def __init__(self, paths: Sequence[Path], records: Iterable[tuple[int, int, dict[str, Any]]]) -> None:
+    def __init__(self, paths: Sequence[Path], records: Iterable[Entry]) -> None:
         """``records`` yields (position, length of the line in bytes, parsed record) in the order of writing."""
         digests, positions, lengths, flags = bytearray(), array("Q"), array("I"), bytearray()
         prompt = completion = 0
         cost = 0.0
         for position, length, entry in records:
             followup = "f" in entry
-            digests += _digest(entry["i"], entry.get("d", 0), followup)
+            digests += digest(entry["i"], entry.get("d", 0), followup, 16)
             positions.append(position)
             lengths.append(length)
             flags.append(("e" not in entry) * _GOOD + followup * _FOLLOWUP)
@@ -96,10 +93,6 @@ class JournalState:
         self._position = where[chosen]
         self._length = np.frombuffer(lengths, dtype=np.dtype("I"))[chosen]
         self._good = good[chosen]
-        # positions of records that do not count (duplicates, failures made good or repeated), ascending
-        self._superseded = np.sort(where[order[~leads]])
-        ends = np.flatnonzero(np.diff(where >> SHARD_BITS, append=np.uint64(2**63)))
-        self._last = {int(position) >> SHARD_BITS: int(position) for position in where[ends]}
         follow = (flag[chosen] & _FOLLOWUP) > 0
         self.counts = Counts(
             first=int((self._good & ~follow).sum()),
@@ -114,18 +107,6 @@ class JournalState:
         self.paths = tuple(paths)
         self._open: dict[int, int] = {}
         weakref.finalize(self, _close_all, self._open)
-
-    def counting(self, entries: Iterable[tuple[int, int, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-        """Of the records in the order of writing, those that count; what was written after the snapshot does not."""
-        superseded = iter(self._superseded.tolist())
-        skip = next(superseded, None)
-        for position, _, entry in entries:
-            if position > self._last.get(position >> SHARD_BITS, -1):
-                continue
-            if position == skip:
-                skip = next(superseded, None)
-            else:
-                yield entry
 
     def first(self, item: str, draw: int = 0) -> Answer | None:
         """The first answer of an item and draw, or None where it must still be asked (or every call failed)."""
@@ -144,9 +125,9 @@ class JournalState:
         return self._find(item, draw, "followup") is not None
 
     def _find(self, item: str, draw: int, step: Step) -> int | None:
-        digest = _digest(item, draw, step == "followup")
-        high = np.uint64(int.from_bytes(digest[:8], "little"))
-        low = int.from_bytes(digest[8:], "little")
+        key = digest(item, draw, step == "followup", 16)
+        high = np.uint64(int.from_bytes(key[:8], "little"))
+        low = int.from_bytes(key[8:], "little")
         at = int(np.searchsorted(self._high, high))
         while at < len(self._high) and self._high[at] == high:
             if int(self._low[at]) == low:
@@ -165,10 +146,6 @@ class JournalState:
                 _close_all(self._open)
             self._open[shard] = os.open(self.paths[shard], os.O_RDONLY)
         return record.from_line(os.pread(self._open[shard], int(self._length[at]), offset))
-
-
-def _digest(item: str, draw: int, followup: bool) -> bytes:
-    return blake2b(f"{draw}{'f' if followup else ' '}{item}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _close_all(descriptors: dict[int, int]) -> None:

@@ -50,8 +50,8 @@ def write_answers_parquet(
 ) -> Path:
     """Writes ``answers.parquet`` from the journal, atomically, and gives its path.
 
-    ``items`` rebuilds an item from its id, or lists them; with the former, memory grows only by the journal's
-    state (about 80 bytes an answer). ``skip`` leaves damaged lines of the journal out. Lone surrogates, which
+    ``items`` rebuilds an item from its id, or lists them; with the former, memory grows only by 16 bytes an
+    answer. ``skip`` leaves damaged lines of the journal out. Lone surrogates, which
     Parquet can't hold, become U+FFFD. Raises ``BadInput`` for an answer to an unknown item.
     """
     run = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
