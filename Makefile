@@ -7,7 +7,7 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types tests browser bench format clean
+.PHONY: help setup demo test lint types tests browser experiments train-demo bench format clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -17,7 +17,7 @@ setup: .venv/.ready  ## Make the virtual environment
 .venv/.ready: pyproject.toml constraints.txt
 	@echo "Setting up .venv (a minute or two) …"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) -e '.[local,report,ray,dev]'
+	@$(PIP) -e '.[local,report,ray,train,dev]'
 	@$(BIN)/python -c 'import belie, torch, transformers'
 	@touch $@
 
@@ -51,6 +51,14 @@ browser:
 	    echo "Installing Debian's chromium for the tests of the report …"; \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; \
 	  else echo "No chromium and chromedriver here: the tests of the report in a browser are skipped."; fi; fi
+
+experiments: setup  ## Run every experiment once, small, on SmolLM2-135M
+	@$(BIN)/belie models fetch smollm2-135m
+	@PATH="$(abspath $(BIN)):$$PATH" bash examples/experiments.sh
+
+train-demo: setup  ## Audit, make data, train, audit again: SmolLM2-135M
+	@$(BIN)/belie models fetch smollm2-135m
+	@PATH="$(abspath $(BIN)):$$PATH" bash examples/train-demo.sh
 
 bench: setup  ## Measure side by side with peers; writes docs/benchmarks.md
 	@$(BIN)/python bench/all.py

@@ -29,8 +29,9 @@ from figures import REPEATS, Figure, compared, in_turn, say
 from peers import environment
 from peers.environment import Harness
 
+from belie.csq.asked import Asking, manifest_for
 from belie.csq.questions import Design, Variant
-from belie.csq.run import Asking, ask, manifest_for, open_folder
+from belie.csq.run import ask, open_folder
 from belie.items import Item, Pending
 from belie.respondents.http import HttpRespondent, open_http
 

@@ -21,8 +21,8 @@ from typing import Any
 from figures import REPEATS, Figure, compared, in_turn, say
 
 from belie.cluster import Work, merge, prepare, run_many, run_shard
+from belie.csq.asked import Asking
 from belie.csq.questions import Design, Variant
-from belie.csq.run import Asking
 from belie.respondents.opening import Options
 
 SIZES = (3, 5, 10, 20)

@@ -41,7 +41,8 @@ def one_run(answers: int) -> None:
     """Asks, scores and writes the tables; prints memory before, and the peaks and seconds after each part."""
     import pyarrow.parquet
 
-    from belie.csq.run import Asking, ask, manifest_for, open_folder, save_results, score_run
+    from belie.csq.asked import Asking, manifest_for
+    from belie.csq.run import ask, open_folder, save_results, score_run
     from belie.respondents.simulated import open_simulated
 
     # Counted as imported, not as used: with its first array pyarrow imports pandas (47 MB), where that is installed.

@@ -10,8 +10,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from belie.csq.asked import Asking, manifest_for
 from belie.csq.questions import Design, Variant
-from belie.csq.run import Asking, ask, manifest_for, open_folder, save_results, score_run
+from belie.csq.run import ask, open_folder, save_results, score_run
 from belie.knownlie.journal import RoundJournal
 from belie.knownlie.pack import load_builtin
 from belie.knownlie.records import Claim, Condition, Entitlement, Facts, Gate, Outcome, Round, TrustLevel

@@ -7,8 +7,9 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+from belie.csq.asked import Asking, manifest_for
 from belie.csq.questions import Design, Variant
-from belie.csq.run import Asking, ask, manifest_for, open_folder, save_results, score_run
+from belie.csq.run import ask, open_folder, save_results, score_run
 from belie.items import Answer
 from belie.knownlie.journal import RoundJournal
 from belie.knownlie.ledger import Ledger

@@ -28,8 +28,9 @@ from belie.cluster.knownlie import Play, begun, merge_domains, play_domain, play
 from belie.cluster.merging import merged
 from belie.cluster.objects import Lease, ObjectStore, PartWriter
 from belie.cluster.shards import reports, shard_items
+from belie.csq.asked import manifest_for
 from belie.csq.questions import Design, Variant
-from belie.csq.run import ask, manifest_for, save_results, score_run
+from belie.csq.run import ask, save_results, score_run
 from belie.items import Answer
 from belie.knownlie.protocol import Protocol
 from belie.knownlie.results import save_results as save_knownlie
@@ -461,8 +462,9 @@ def test_knownlie_on_ray(tmp_path, played_whole):
     assert (tmp_path / "run" / "scores.json").read_bytes() == (played_whole / "scores.json").read_bytes()
 
 
-PLAYED = ["--customer", "belie/scripted-verifying", "--judge", "belie/scripted-judge-perfect"] + [
-    *("--domains", f"refund,{PARCEL}", "--conditions", "incentive", "--trust", "low", "--limit", "2")
+PLAYED = [
+    *("--customer", "belie/scripted-verifying", "--judge", "belie/scripted-judge-perfect"),
+    *("--domains", f"refund,{PARCEL}", "--conditions", "incentive", "--trust", "low", "--limit", "2"),
 ]
 
 

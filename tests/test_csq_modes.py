@@ -144,7 +144,7 @@ def test_a_tiny_but_certain_lean_is_no_direction():
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("honest(0.02)", ["was honest here", "8,400 yes-or-no answers", "3 to 80", "says nothing about longer chains"]),
+        ("honest(0.02)", ["was honest here", "8,400 yes-or-no answers", "3 to 80", "nothing about harder questions"]),
         ("guesser", ["seems to guess", "4,200 question pairs", "no evidence of lying"]),
         ("capability(10)", ["reaches a limit", "no sign of deception"]),
         ("biased(0.9)", ["consistently mistaken", "one way whatever is asked"]),

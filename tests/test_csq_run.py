@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from stub_server import StubServer, completion, failure
 
+from belie.csq.asked import Asking, manifest_for
 from belie.csq.questions import Design, Variant, item_from_id
-from belie.csq.run import Asking, ask, first_pending, manifest_for, open_folder, save_results, score_run
+from belie.csq.run import ask, first_pending, open_folder, save_results, score_run
 from belie.respondents.opening import Options, open_respondent
 from belie.runs import RunFolder
 

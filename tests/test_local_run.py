@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from test_csq_run import run_once
 
+from belie.csq.asked import Asking, manifest_for
 from belie.csq.formulas import NAMES
 from belie.csq.questions import Design, Variant
-from belie.csq.run import Asking, ask, manifest_for, open_folder, score_run, table_of
+from belie.csq.run import ask, open_folder, score_run, table_of
 from belie.csq.scores import score
 from belie.csq.table import Table
 from belie.items import BROKEN, CATEGORIES, Answer, Pending

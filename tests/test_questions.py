@@ -101,10 +101,11 @@ def test_matched_chains_share_names_and_fact_order(world):
     linked, broken, linked_reversed, broken_reversed = chain_items(Variant(world), 10, 0, 3)
     assert [item.category for item in (linked, broken, linked_reversed, broken_reversed)] == list(CATEGORIES)
     assert [item.truth for item in (linked, broken, linked_reversed, broken_reversed)] == [True, False, False, True]
-    assert linked.question.replace(" can ", " cannot ", 1) == linked_reversed.question
-    assert broken.question.replace(" can ", " cannot ", 1) == broken_reversed.question
+    can, cannot = (f" {words} " for words in load_world(world).polarity)
+    assert linked.question.replace(can, cannot, 1) == linked_reversed.question
+    assert broken.question.replace(can, cannot, 1) == broken_reversed.question
     assert broken.followup
-    assert broken.followup.replace(" can ", " cannot ", 1) == broken_reversed.followup
+    assert broken.followup.replace(can, cannot, 1) == broken_reversed.followup
     whole, cut = linked.question.split("\n"), broken.question.split("\n")
     assert [line for line in whole if line in cut] == cut
     assert len(whole) - len(cut) == 1
@@ -209,6 +210,9 @@ WORLD_FAULTS = [
     ("version: 1", "version: one", "version"),
     ("title: ", "titel: ", "title"),
     ("polarity: [can, cannot]", "polarity: [can]", "polarity"),
+    ('claim: "{a} {can} contact {b}"', 'claim: "{a} can contact {b}"', "claim: must use each"),
+    ('claim: "{a} {can} contact {b}"', 'claim: "{a} {can} contact {b}."', "claim: must be a clause"),
+    ('claim: "{a} {can} contact {b}"', 'says: "{a} {can} contact {b}"', "claim"),
     (
         'question: "Is it true that {a} {can} contact {b}?"',
         'question: "Is it true that {a} contacts {b}?"',

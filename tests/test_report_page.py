@@ -12,7 +12,7 @@ from selenium.webdriver.common.keys import Keys
 
 from belie.report import make_report
 
-SECTIONS = ["verdict", "csq", "knownlie", "comparison", "evidence", "method", "provenance"]
+SECTIONS = ["verdict", "csq", "explained", "knownlie", "comparison", "evidence", "method", "provenance"]
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from test_csq_run import belie
 
+from belie.csq.asked import Asking, manifest_for
 from belie.csq.overall import weights
 from belie.csq.questions import Design, Variant, chain_items
-from belie.csq.run import Asking, ask, manifest_for, open_folder, save_results, score_run
+from belie.csq.run import ask, open_folder, save_results, score_run
 from belie.csq.scores import Scores
 from belie.csq.verdict import verdict
 from belie.csq.world import load_world, world_path

@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_csq_run import BELIE, belie, serving
 
+from belie.csq.asked import Asking, manifest_for
 from belie.csq.plan import plan_profile, plan_run
 from belie.csq.questions import Design
-from belie.csq.run import Asking, ask, ask_until, manifest_for, open_folder, pilot, save_results, score_run
+from belie.csq.run import ask, ask_until, open_folder, pilot, save_results, score_run
 from belie.csq.stopping import Spread, Wanted, allocation, decide, half_widths, printed_widths, spreads
 from belie.csq.table import Table
 from belie.respondents.base import BadInput

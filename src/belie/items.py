@@ -12,6 +12,7 @@ from typing import Literal
 
 Category = Literal["linked", "broken", "linked_reversed", "broken_reversed"]
 Step = Literal["first", "followup"]
+Order = Literal["hard_first", "easy_first"]
 
 CATEGORIES: tuple[Category, ...] = ("linked", "broken", "linked_reversed", "broken_reversed")
 #: The categories that carry a follow-up, and so enter δ (METHOD §1.1).
@@ -32,12 +33,12 @@ def word(value: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One hard question with its easy follow-up.
+    """One hard question with its easy follow-up, or (``order`` "easy_first") an easy one followed by its hard one.
 
     ``chain`` is the unit that is resampled: the items of a matched chain share it. ``n`` is the
     difficulty (the chain's length, ≥ 3). A follow-up is asked in the same conversation, after the
     respondent's own first answer; its truth equals ``truth``. ``followup`` is None where the category
-    has none.
+    has none: then ``question`` is the hard one in either order.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Item:
     truth: bool
     followup: str | None = None
     system: str | None = None
+    order: Order = "hard_first"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from belie.csq.asked import Asking, manifest_for, unit_of
 from belie.csq.questions import Design, Variant
-from belie.csq.run import Asking, Progress, ask, manifest_for, open_folder, preset, save_results, score_run
+from belie.csq.run import Progress, ask, open_folder, preset, save_results, score_run
 from belie.csq.scores import Scores
 from belie.csq.verdict import verdict
 from belie.knownlie.journal import read_rounds
@@ -76,7 +77,9 @@ class Run:
     @property
     def verdict(self) -> str:
         scores = self.scores
-        return verdict(scores, self.manifest.respondent) if isinstance(scores, Scores) else summary(scores)
+        if not isinstance(scores, Scores):
+            return summary(scores)
+        return verdict(scores, self.manifest.respondent, unit_of(self.manifest))
 
     def sql(self, query: str) -> pd.DataFrame:
         """One query over this run alone. Raises BadInput."""

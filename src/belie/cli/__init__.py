@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from belie.cli import audit, compare, csq, gate, knownlie, models, report, runs, sql
+from belie.cli import audit, compare, csq, gate, knownlie, lens, models, pairs, report, runs, sql, train
 from belie.cli.output import complain
 from belie.respondents.base import BadInput, BudgetSpent
 
@@ -30,7 +30,10 @@ app = typer.Typer(
 app.command("audit", epilog=audit.EPILOG)(audit.audit)
 app.add_typer(csq.app, name="csq")
 app.add_typer(knownlie.app, name="knownlie")
+app.add_typer(pairs.app, name="pairs")
 app.add_typer(models.app, name="models")
+app.add_typer(lens.app, name="lens")
+app.add_typer(train.app, name="train")
 app.command("report", epilog=report.EPILOG)(report.report)
 app.command("compare", epilog=compare.EPILOG)(compare.compare_runs)
 app.command("gate", epilog=gate.EPILOG)(gate.gate_run)

@@ -10,20 +10,12 @@ import typer
 
 from belie.cli.output import Watch, say, waiting
 from belie.cli.scores import show_scores
+from belie.csq.asked import Asking, manifest_for
 from belie.csq.questions import Design
-from belie.csq.run import (
-    Asking,
-    ask,
-    ask_until,
-    first_pending,
-    manifest_for,
-    open_folder,
-    pilot,
-    save_results,
-    score_run,
-)
+from belie.csq.run import ask, ask_until, first_pending, open_folder, pilot, save_results, score_run
 from belie.csq.stopping import LEAST_PILOT, Decision, Wanted
-from belie.respondents.base import BudgetSpent
+from belie.pairs.file import PairSet
+from belie.respondents.base import BadInput, BudgetSpent
 from belie.respondents.opening import Options, open_respondent
 from belie.runs import RunFolder
 
@@ -33,7 +25,7 @@ ROOT = Path("runs")
 
 def run_csq(
     model: str,
-    design: Design,
+    design: Design | PairSet,
     options: Options,
     asking: Asking,
     *,
@@ -54,7 +46,7 @@ def run_csq(
 
 def ask_csq(
     model: str,
-    design: Design,
+    design: Design | PairSet,
     options: Options,
     asking: Asking,
     *,
@@ -68,6 +60,8 @@ def ask_csq(
     With ``wanted`` the run stops at that half-width; a new one begins with the pilot, not with the design's chains.
     """
     if wanted is not None:
+        if isinstance(design, PairSet):
+            raise BadInput("A half-width is reached by making more chains; own pairs are as many as their file holds.")
         if resume is None:
             design = pilot(design, wanted)
         else:
@@ -84,7 +78,7 @@ def ask_csq(
 
 async def _run(
     model: str,
-    design: Design,
+    design: Design | PairSet,
     options: Options,
     asking: Asking,
     wanted: Wanted | None,
@@ -97,7 +91,11 @@ async def _run(
     with waiting(f"Opening {model} …", quiet=quiet):
         respondent = await open_respondent(model, options, first_pending(design, asking, resume))
     try:
-        path = resume or out or RunFolder.new_path(ROOT, "csq", model)
+        path = (
+            resume
+            or out
+            or RunFolder.new_path(ROOT, "csq" if isinstance(design, Design) else design.header.name, model)
+        )
         with open_folder(manifest_for(respondent, design, asking, wanted), path, resume=resume is not None) as run:
             if not quiet:
                 until = "" if wanted is None else f" to begin with, until ±{wanted.half_width:g} is reached"
@@ -105,7 +103,7 @@ async def _run(
             decision: Decision | None = None
             with Watch("Asking", quiet=quiet) as watch:
                 try:
-                    if wanted is None:
+                    if wanted is None or isinstance(design, PairSet):
                         await ask(respondent, run, design, asking, watch)
                     else:
                         _, decision = await ask_until(respondent, run, design, asking, wanted, watch)

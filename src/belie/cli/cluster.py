@@ -20,8 +20,9 @@ from belie.cli.asking import ROOT
 from belie.cli.output import Watch, print_json, say
 from belie.cli.output import out as printed
 from belie.cli.scores import show_scores
+from belie.csq.asked import Asking
 from belie.csq.questions import Design
-from belie.csq.run import Asking, score_run
+from belie.csq.run import score_run
 from belie.respondents.base import BadInput
 from belie.respondents.opening import Options
 from belie.runs import RunFolder

@@ -11,10 +11,22 @@ from rich.text import Text
 from belie.cli import cluster, population
 from belie.cli import options as o
 from belie.cli.asking import run_csq
+from belie.cli.embed import EPILOG as EMBED_EPILOG
+from belie.cli.embed import embed
+from belie.cli.experiment import EPILOG as EXPERIMENT_EPILOG
+from belie.cli.experiment import all_worlds, experiment
+from belie.cli.explain import EPILOG as EXPLAIN_EPILOG
+from belie.cli.explain import explain
+from belie.cli.interview import EPILOG as INTERVIEW_EPILOG
+from belie.cli.interview import interview_run
 from belie.cli.output import out, print_json, say
+from belie.cli.paraphrase import EPILOG as PARAPHRASE_EPILOG
+from belie.cli.paraphrase import paraphrase
 from belie.cli.plan import EPILOG as PLAN_EPILOG
 from belie.cli.plan import plan
 from belie.cli.scores import show_scores
+from belie.cli.traces import EPILOG as TRACES_EPILOG
+from belie.cli.traces import traces
 from belie.cluster.storage import url_of
 from belie.csq.questions import chain_items
 from belie.csq.run import score_run
@@ -30,6 +42,12 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command("plan", epilog=PLAN_EPILOG)(plan)
+app.command("embed", epilog=EMBED_EPILOG)(embed)
+app.command("interview", epilog=INTERVIEW_EPILOG)(interview_run)
+app.command("experiment", epilog=EXPERIMENT_EPILOG)(experiment)
+app.command("paraphrase", epilog=PARAPHRASE_EPILOG)(paraphrase)
+app.command("explain", epilog=EXPLAIN_EPILOG)(explain)
+app.command("traces", epilog=TRACES_EPILOG)(traces)
 
 
 @app.command(epilog="Example:  belie csq run local/smollm2-135m --preset quick")
@@ -47,6 +65,10 @@ def run(
     k: o.K = 2,
     separate: o.Separate = False,
     phrasing: o.Phrasing = "0",
+    treatment: o.Treatment = "none",
+    treated: o.Treated = "first",
+    order: o.Order = "hard_first",
+    style: o.Style = "word",
     seed: o.Seed = 0,
     sample: o.Sample = False,
     draws: o.Draws = None,
@@ -78,10 +100,13 @@ def run(
     With --resume, options that are not named are those of the run. With --half-width, chains are added where they
     narrow the intervals most until that is reached; --chains is then the pilot at each n (default 100). A finished run
     goes on to a narrower one with --resume RUN --half-width. With --engine ray several models may be named: each is a
-    run in the folder.
+    run in the folder. --world all is the experiment "worlds" (belie csq experiment).
     """
     if resume is not None and out not in (None, resume):
         raise BadInput("--resume continues in the folder of the run: leave --out away.")
+    if world == "all":
+        all_worlds(context)
+        return
     cluster.check_engine(engine, resume or out, models, shards=shards, gpus_per_worker=gpus_per_worker)
     kept_chains: int | tuple[int, ...] | None = None
     if resume is not None and len(models) == 1:
@@ -92,13 +117,28 @@ def run(
         max_items = kept.get("max_items", max_items)
         world, k, separate = kept.get("world", world), kept.get("k", k), kept.get("separate", separate)
         phrasing, seed = kept.get("phrasing", phrasing), kept.get("seed", seed)
+        treatment, treated = kept.get("treatment", treatment), kept.get("treated", treated)
+        order, style = kept.get("order", order), kept.get("style", style)
         sample, draws, followups = (
             kept.get("sample", sample),
             kept.get("draws", draws),
             kept.get("followups", followups),
         )
         temperature, max_tokens = kept.get("temperature", temperature), kept.get("max_tokens", max_tokens)
-    design = o.design_of(world, k, separate, phrasing, seed, preset, n, chains if chains is not None else kept_chains)
+    design = o.design_of(
+        world,
+        k,
+        separate,
+        phrasing,
+        seed,
+        preset,
+        n,
+        chains if chains is not None else kept_chains,
+        treatment=treatment,
+        treated=treated,
+        order=order,
+        style=style,
+    )
     wanted = o.wanted_of(half_width, stop_on, max_items, chains)
     options = Options(
         sample or bool(draws and draws > 1),
@@ -115,6 +155,9 @@ def run(
         threads,
         device,
     )
+    options, note = o.fitted(options, design, models)
+    if note is not None:
+        say(note)
     asking = o.asking_of(options, draws, followups)
     if engine is not None:
         if wanted is not None:
@@ -174,6 +217,10 @@ def questions(
     k: o.K = 2,
     separate: o.Separate = False,
     phrasing: o.Phrasing = "0",
+    treatment: o.Treatment = "none",
+    treated: o.Treated = "first",
+    order: o.Order = "hard_first",
+    style: o.Style = "word",
     seed: o.Seed = 0,
     json: o.Json = False,
 ) -> None:
@@ -182,7 +229,20 @@ def questions(
         raise BadInput(f"--index {index}: chains are numbered from 0.")
     if category is not None and category not in CATEGORIES:
         raise BadInput(f"There is no category {category!r}. Categories: {', '.join(CATEGORIES)}.")
-    design = o.design_of(world, k, separate, phrasing, seed, None, str(n), index + 1)
+    design = o.design_of(
+        world,
+        k,
+        separate,
+        phrasing,
+        seed,
+        None,
+        str(n),
+        index + 1,
+        treatment=treatment,
+        treated=treated,
+        order=order,
+        style=style,
+    )
     items = [i for i in chain_items(design.variant, n, seed, index) if category in (None, i.category)]
     if json:
         from dataclasses import asdict
@@ -193,6 +253,7 @@ def questions(
         out.rule(Text(f"{item.id}   truth: {'Yes' if item.truth else 'No'}"), align="left")
         out.print(Text(item.question), soft_wrap=True)
         if item.followup:
-            out.print(Text("\nFollow-up, in the same conversation:", style="dim"))
+            then = "The hard question" if item.order == "easy_first" else "Follow-up"
+            out.print(Text(f"\n{then}, in the same conversation:", style="dim"))
             out.print(Text(item.followup), soft_wrap=True)
         out.print()

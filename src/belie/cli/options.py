@@ -7,15 +7,19 @@ Does not know: what the commands do with them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from belie.csq.asked import Asking
 from belie.csq.questions import Design, Variant
-from belie.csq.run import PRESETS, Asking
+from belie.csq.run import PRESETS
 from belie.csq.stopping import STOP_ON, Wanted
+from belie.csq.treatments import ORDERS, STYLES, TREATED, TREATMENTS
+from belie.csq.world import world_names
 from belie.respondents.base import BadInput
 from belie.respondents.opening import Options
 from belie.runs import RunFolder
@@ -36,13 +40,38 @@ Models = Annotated[
         metavar="MODEL…",
     ),
 ]
-World = Annotated[str, typer.Option(help="contacts, flights, or a path to a world file.", rich_help_panel=DESIGN)]
+World = Annotated[
+    str, typer.Option(help=f"{', '.join(world_names())}, or a path to a world file.", rich_help_panel=DESIGN)
+]
 K = Annotated[int, typer.Option("--k", help="The follow-up spans n/k steps.", rich_help_panel=DESIGN)]
 Separate = Annotated[
     bool,
     typer.Option("--separate", help="Draw each category's chains apart, as the paper does.", rich_help_panel=DESIGN),
 ]
 Phrasing = Annotated[str, typer.Option(help="A phrasing's number, or mixed.", rich_help_panel=DESIGN)]
+Treatment = Annotated[
+    str,
+    typer.Option(help=f"A line before the question: {', '.join(TREATMENTS)}.", rich_help_panel=DESIGN),
+]
+Treated = Annotated[
+    str,
+    typer.Option(
+        help="Where that line stands: first, or both (before the second question too).", rich_help_panel=DESIGN
+    ),
+]
+Order = Annotated[
+    str,
+    typer.Option(
+        help="hard_first, or easy_first: the belief is asked for before the hard question.", rich_help_panel=DESIGN
+    ),
+]
+Style = Annotated[
+    str,
+    typer.Option(
+        help="How hard questions are answered: word, enumerate (the needed facts first), reason (think aloud first).",
+        rich_help_panel=DESIGN,
+    ),
+]
 Seed = Annotated[
     int, typer.Option(help="Decides the chains, and the draws where answers are drawn.", rich_help_panel=DESIGN)
 ]
@@ -133,6 +162,11 @@ def design_of(
     preset: str | None,
     n: str | None,
     chains: int | tuple[int, ...] | None,
+    *,
+    treatment: str = "none",
+    treated: str = "first",
+    order: str = "hard_first",
+    style: str = "word",
 ) -> Design:
     """A checked design from options. Raises BadInput for one that cannot be asked."""
     if preset is not None and preset not in PRESETS:
@@ -141,10 +175,18 @@ def design_of(
     if phrasing != "mixed" and not phrasing.isdecimal():
         raise BadInput(f"--phrasing takes a number or mixed, not {phrasing!r}.")
     which: int | Literal["mixed"] = "mixed" if phrasing == "mixed" else int(phrasing)
+    for name, value, choices in (
+        ("treatment", treatment, TREATMENTS),
+        ("treated", treated, TREATED),
+        ("order", order, ORDERS),
+        ("style", style, STYLES),
+    ):
+        if value not in choices:
+            raise BadInput(f"--{name} takes {', '.join(choices[:-1])} or {choices[-1]}, not {value!r}.")
     if world.endswith((".yaml", ".yml")):
         world = str(Path(world).resolve())  # a run must find its world from any folder
     design = Design(
-        Variant(world, k, not separate, which),
+        Variant(world, k, not separate, which, treatment, treated, order, style),  # type: ignore[arg-type]
         sizes_of(n) if n is not None else sizes,
         chains if chains is not None else count,
         seed,
@@ -166,7 +208,7 @@ def wanted_of(half_width: float | None, stop_on: str, max_items: int | None, cha
 
 
 def kept_options(context: typer.Context, run: Path) -> dict[str, Any]:
-    """What a run was asked with, for the options that were not named on this command line.
+    """What a run was asked with, for the options that were not named on this command line and that it holds.
 
     A preset or a list of n that was named stands, so that a difference is found and told.
     """
@@ -178,6 +220,10 @@ def kept_options(context: typer.Context, run: Path) -> dict[str, Any]:
         "k": stored.get("k"),
         "separate": not stored.get("matched"),
         "phrasing": str(stored.get("phrasing")),
+        "treatment": stored.get("treatment", "none"),
+        "treated": stored.get("treated", "first"),
+        "order": stored.get("order", "hard_first"),
+        "style": stored.get("style", "word"),
         "seed": stored.get("seed"),
         "sample": stored.get("sample"),
         "draws": stored.get("draws"),
@@ -192,7 +238,31 @@ def kept_options(context: typer.Context, run: Path) -> dict[str, Any]:
     named = {name for name, source in sources.items() if source is not None and source.name != "DEFAULT"}
     if "preset" in named:
         named |= {"n", "chains"}
-    return {name: value for name, value in told.items() if name not in named}
+    return {name: value for name, value in told.items() if value is not None and name not in named}
+
+
+#: Tokens that a local model may take for a hard question that is answered at length.
+LONG_ANSWER = 1024
+
+
+def fitted(options: Options, design: Design, models: Sequence[str]) -> tuple[Options, str | None]:
+    """Options under which the design can be asked, and a note on what was changed (None: nothing).
+
+    A design that is asked in words (`Variant.sampled`) samples. A local model, which otherwise draws one token, gets
+    room for an answer at length where the style wants one; others have room enough by default.
+    """
+    variant = design.variant
+    changes: dict[str, Any] = {}
+    if variant.sampled and not options.sample:
+        changes["sample"] = True
+    local = any(model.startswith("local/") for model in models)
+    if variant.style != "word" and options.max_tokens is None and local:
+        changes["max_tokens"] = LONG_ANSWER
+    if not changes:
+        return options, None
+    why = f"--style {variant.style}" if variant.style != "word" else f"--order {variant.order}"
+    told = ["--sample"] * ("sample" in changes) + [f"--max-tokens {LONG_ANSWER}"] * ("max_tokens" in changes)
+    return replace(options, **changes), f"{why} is asked in words: {' and '.join(told)} taken."
 
 
 def _check_ranges(options: Options) -> None:

@@ -16,6 +16,7 @@ from belie.cli import options as o
 from belie.cli.output import out, print_json
 from belie.csq.facts import load_facts
 from belie.csq.population import Association, Population, Regression, Slope, point_of, point_row, population
+from belie.csq.questions import Variant
 from belie.csq.release_plot import release_plot
 from belie.csq.run import score_run
 from belie.numbers import number
@@ -64,21 +65,20 @@ def over_models(runs: list[Path], facts: Path | None = None) -> Population:
         if manifest.instrument != "csq":
             raise BadInput(f"{path} is a {manifest.instrument} run: this analysis is over csq runs.")
         scores = score_run(run)
-        design = (manifest.versions.get("world"), manifest.options.get("k"), tuple(row.n for row in scores.rows))
+        asked = Variant.of(manifest.options)
+        sizes = "/".join(str(row.n) for row in scores.rows)
+        design = (manifest.versions.get("world"), manifest.options.get("k"), sizes)
+        design = (*design, asked.treatment, asked.treated, asked.order, asked.style)
         designs.setdefault(design, path)
         if len(designs) > 1:
             (one, first), (other, second) = list(designs.items())[:2]
             raise BadInput(
-                f"{second} was asked otherwise than {first} (world, k, n: {_design(other)} against {_design(one)}), so "
-                "their overall scores can't be set side by side: ask all models alike."
+                f"{second} was asked otherwise than {first} (world, k, n, treatment, its turns, order, style: "
+                f"{', '.join(map(str, other))} against {', '.join(map(str, one))}), so their overall scores can't be "
+                "set side by side: ask all models alike."
             )
         points.append(point_of(manifest.respondent, scores, table))
     return population(points)
-
-
-def _design(design: tuple[object, object, tuple[int, ...]]) -> str:
-    world, k, sizes = design
-    return f"{world}, {k}, {'/'.join(map(str, sizes))}"
 
 
 def _show(told: Population) -> None:

@@ -10,14 +10,17 @@ from rich.table import Table
 from rich.text import Text
 
 from belie.cli.output import digits, interval, out, print_json
-from belie.csq.run import TASK_VERSION
+from belie.csq.asked import TASK_VERSION, unit_of
 from belie.csq.scores import Figure, Row, Scores
 from belie.csq.verdict import verdict
 from belie.items import BROKEN, CATEGORIES
 from belie.numbers import number
-from belie.runs import RunFolder
+from belie.runs import Manifest, RunFolder
 
 _COLUMNS = (("rho", "ρ", True), ("delta", "δ", False), ("delta_net", "δ_net", True), ("beta", "β", True))
+
+
+_LEANS = {"chains": "+ invents paths, − hides them", "pairs": "+ affirms what is not so, − denies what is so"}
 
 
 def document(folder: RunFolder, scores: Scores) -> dict[str, Any]:
@@ -29,10 +32,15 @@ def document(folder: RunFolder, scores: Scores) -> dict[str, Any]:
         "status": folder.status,
         "task_version": TASK_VERSION,
         **scores.to_json(),
-        "verdict": verdict(scores),
+        "verdict": verdict(scores, unit=unit_of(manifest)),
         "totals": dict(manifest.totals),
         "counts": dict(manifest.counts),
     }
+
+
+def _asked(manifest: Manifest) -> str:
+    what = "world" if unit_of(manifest) == "chains" else "pairs"
+    return f"{what} {manifest.versions.get('world')}"
 
 
 def show_scores(folder: RunFolder, scores: Scores, *, json: bool, place: str | None = None) -> None:
@@ -43,7 +51,7 @@ def show_scores(folder: RunFolder, scores: Scores, *, json: bool, place: str | N
         print_json({**document(folder, scores), "run": place})
         return
     table = Table(
-        title=Text(f"CSQ · {manifest.respondent} · world {manifest.versions.get('world')}"),
+        title=Text(f"CSQ · {manifest.respondent} · {_asked(manifest)}"),
         title_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -82,7 +90,7 @@ def show_scores(folder: RunFolder, scores: Scores, *, json: bool, place: str | N
     )
     out.print(
         Text(
-            "ρ: lean of the errors (+ invents paths, − hides them). "
+            f"ρ: lean of the errors ({_LEANS[unit_of(manifest)]}). "
             "δ: wrong on the hard question, right on the easy one. "
             "δ_net: the same less consistent error. β: leans to Yes (+) or No (−). "
             f"In brackets {level:.0%} intervals over chains; {exact}.",
@@ -94,7 +102,7 @@ def show_scores(folder: RunFolder, scores: Scores, *, json: bool, place: str | N
     if folder.status != "complete":
         out.print(Text(f"This run is {folder.status}: the figures are those of what has been answered so far."))
     out.print()
-    out.print(Text(verdict(scores), style="bold"))
+    out.print(Text(verdict(scores, unit=unit_of(manifest)), style="bold"))
     out.print(Text(f"\nResults: {place}  (scores.json, answers.parquet; show again: belie csq show {place})"))
 
 

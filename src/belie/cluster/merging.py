@@ -14,8 +14,9 @@ from typing import Any
 
 from belie.cluster.shards import SHARD_NAME, other_split, reports, shard_items
 from belie.cluster.storage import PATIENCE, FolderStore, Store, open_store
+from belie.csq.asked import design_of
 from belie.csq.protocol import pending
-from belie.csq.run import Progress, design_of, save_results, score_run
+from belie.csq.run import Progress, save_results, score_run
 from belie.runs import RunFolder
 from belie.runs.folder import MANIFEST, busy_shards
 from belie.runs.manifest import Manifest

@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from belie.cluster.storage import PATIENCE, FolderStore, Store, open_store
+from belie.csq.asked import Asking, check_variant, design_of, manifest_for
 from belie.csq.protocol import pending
 from belie.csq.questions import Design, chain_items
-from belie.csq.run import Asking, Progress, design_of, manifest_for
+from belie.csq.run import Progress
 from belie.items import Item, Pending
 from belie.respondents.base import BadInput, BudgetSpent
 from belie.respondents.opening import Options, open_respondent
@@ -121,6 +122,7 @@ async def _prepare(work: Work, store: Store) -> None:
             name = (await open_respondent(name, work.options)).name
         made: Any = _Named(name, bool(stored.options.get("exact")))
         manifest = manifest_for(made, work.design, work.asking)
+        check_variant(stored, manifest)
         versions = {what: manifest.versions[what] for what in ("questions", "world")}
         with RunFolder.resume(
             store.folder(),

@@ -43,10 +43,11 @@ def csq_contrasts(
     resamples: int,
     permutations: int,
     seed: int,
+    same: bool = False,
 ) -> tuple[list[Contrast], Mapping[str, int]]:
-    """The contrasts of ``names``, and how many chains are shared. Raises BadInput for a name that there is not, or
-    runs without a chain in common."""
-    told = difference(first, second, level=level, resamples=resamples, permutations=permutations, seed=seed)
+    """The contrasts of ``names``, and how many chains are shared. ``same``: both tables are one and the same run.
+    Raises BadInput for a name that there is not, or runs without a chain in common."""
+    told = difference(first, second, level=level, resamples=resamples, permutations=permutations, seed=seed, same=same)
     shared = sum(told.chains.values())
     counts = {
         "chains": shared,

@@ -39,6 +39,8 @@ BY_CONDITION: Mapping[str, tuple[str, bool]] = {
     "false_claims": ("false_claims", False),
     "omission": ("omission", False),
     "steering": ("steering", False),
+    "granted": ("outcome.owed", False),
+    "refused": ("calibration.favoured", False),
 }
 DEFAULT = ("dr", "excess", "dsr", "detect", "trust_change")
 KNOWING = ("kpr", "kpr.owed", "kpr.calibration")

@@ -11,11 +11,13 @@ from typing import Any
 
 from belie.runs import Manifest
 
+#: Options of a CSQ run that older runs don't name: they were asked with the default.
+_ADDED = {"treatment": "none", "treated": "first", "order": "hard_first", "style": "word"}
 #: Of a CSQ run: other questions, other text, other reading.
 _CSQ_VERSIONS = ("task", "questions", "parser", "world")
 _CSQ_OPTIONS = ("k", "matched", "phrasing")
 _CSQ_NOTED = (
-    *("temperature", "max_tokens", "exact", "draws", "followups", "treatment", "order"),
+    *("temperature", "max_tokens", "exact", "draws", "followups", *_ADDED),
     *("seed", "sizes", "chains"),
 )
 #: Of a KnownLie run: who else played, and by which rules.
@@ -44,7 +46,7 @@ def mismatches(first: Manifest, second: Manifest) -> tuple[list[str], list[str]]
         if first.versions.get("world") == second.versions.get("world"):
             refused += _told("content of", first.hashes, second.hashes, ("world",))
         refused += _told("", first.options, second.options, _CSQ_OPTIONS)
-        return refused, _told("", first.options, second.options, _CSQ_NOTED)
+        return refused, _told("", {**_ADDED, **first.options}, {**_ADDED, **second.options}, _CSQ_NOTED)
     packs = [name for name in first.versions if name.startswith("pack ") and name in second.versions]
     refused += _told("version of", first.versions, second.versions, ("task", "prompts", *packs))
     alike = [name for name in ("prompts", *packs) if first.versions.get(name) == second.versions.get(name)]

@@ -139,7 +139,8 @@ def _pair(
     rules = {"level": level, "resamples": resamples, "permutations": permutations, "seed": seed}
     if one.manifest.instrument == "csq":
         tables = (_table(one), _table(other))
-        contrasts, shared = csq_contrasts(*tables, names or csq_names(tables[0], by_n=by_n and names is None), **rules)
+        names = names or csq_names(tables[0], by_n=by_n and names is None)
+        contrasts, shared = csq_contrasts(*tables, names, same=_is_one(one, other), **rules)
     else:
         sides = (_rounds(one), _rounds(other))
         contrasts, shared = knownlie_contrasts(*sides, names or knownlie_names(*sides), **rules)
@@ -176,12 +177,16 @@ def _cautions(
     for run, label in zip(folders, labels, strict=True):
         if run.status != "complete":
             said.append(f"{label} ({run.path}) is {run.status}: only what both runs hold is compared.")
-    if folders[0].path.resolve() == folders[1].path.resolve():
+    if _is_one(*folders):
         said.append("This is one run compared with itself: every difference is 0 by construction.")
     helpless = [one.name for one in contrasts if not math.isnan(one.difference) and one.units < 6]
     if helpless:
         said.append(f"Fewer than 6 units to swap for {', '.join(helpless)}: no test can find a difference there.")
     return said
+
+
+def _is_one(one: RunFolder, other: RunFolder) -> bool:
+    return one.path.resolve() == other.path.resolve()
 
 
 def _side(run: RunFolder, label: str) -> Side:

@@ -19,7 +19,7 @@ from belie.statistics import holm
 Kind = Literal["share", "log", "trust"]
 
 #: Raised whenever the same two runs would give another figure.
-COMPARISON_VERSION = 1
+COMPARISON_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,16 @@ _SUBJECTS: dict[str, tuple[str, str, str]] = {
         "pushes the favoured option less often",
         "steering",
     ),
+    "knownlie.granted": (
+        "grants what is owed more often",
+        "grants what is owed less often",
+        "owed outcomes granted",
+    ),
+    "knownlie.refused": (
+        "refuses more often where nothing is owed",
+        "refuses less often where nothing is owed",
+        "refusals where nothing is owed",
+    ),
     "knownlie.kpr": (
         "knows more often what customers are owed",
         "knows less often what customers are owed",

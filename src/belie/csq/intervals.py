@@ -100,6 +100,18 @@ def unseen_error(sums: Floats, level: float) -> Floats:
     return np.array([np.sqrt((more_right**2).sum()), np.sqrt((less_right**2).sum())])
 
 
+def unseen_rates(sums: Floats, level: float) -> Floats:
+    """The same for the single rates, (5, 2) for δ_pos, δ_neg, γ_pos, γ_neg and error, where their difference between
+    two runs is wanted: a rate of 0 or 1 by Wilson's bound, as `rate_interval` has it for one run."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.append(sums[JOINT] / sums[PAIRS], 1 - (sums[HITS] / sums[TOTALS]).mean())
+    total = np.append(sums[PAIRS], sums[TOTALS].min())
+    bound = wilson(np.clip(value, 0, 1) * total, total, level)
+    out = np.where(_edge(value)[:, None], np.abs(bound - value[:, None]), 0.0)
+    out[4] = np.maximum(out[4], unseen_error(sums, level))
+    return np.nan_to_num(out)
+
+
 def widened(interval: Floats, value: Floats, deviation: Floats) -> Floats:
     """Each side of ``interval`` (M, 2) moved away from ``value`` (M,) by ``deviation`` (M, 2) in quadrature."""
     low = value - np.hypot(np.maximum(value - interval[:, 0], 0), deviation[:, 0])

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from belie.csq.asked import design_of
 from belie.csq.questions import Variant, chain_items
-from belie.csq.run import design_of, table_of
+from belie.csq.run import table_of
 from belie.csq.scores import plain
 from belie.csq.stopping import (
     PAPER_CHAINS,
@@ -27,6 +28,7 @@ from belie.csq.stopping import (
     spreads,
 )
 from belie.csq.table import Cell, Counts, Level, Table
+from belie.csq.world import load_world
 from belie.items import BROKEN, CATEGORIES, TRUTH, Answer, Category
 from belie.respondents.base import BadInput
 from belie.respondents.profiles import Profile
@@ -126,9 +128,10 @@ def plan_profile(
     """A plan from a simulated profile, answered exactly or (``sample``) one drawn answer an item. Tokens are estimated
     from the texts. Deterministic for a seed."""
     variant = variant or Variant()
+    planted = profile.under(variant.label(load_world(variant.world)))
     rng = np.random.default_rng(seed)
     both = {
-        n: profile.simulate(n, SIMULATED_CHAINS, rng, sample=sample, matched=variant.matched) for n in sorted(sizes)
+        n: planted.simulate(n, SIMULATED_CHAINS, rng, sample=sample, matched=variant.matched) for n in sorted(sizes)
     }
     first, followup = ({n: arrays[i] for n, arrays in both.items()} for i in (0, 1))
     table = Table.from_arrays(first, followup, matched=variant.matched, exact=not sample)

@@ -9,11 +9,24 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple, Self
 
-from belie.csq.validation import check_chain
+from belie.csq.treatments import (
+    ORDERS,
+    STYLES,
+    TREATED,
+    TREATMENTS,
+    Order,
+    Style,
+    Treated,
+    Treatment,
+    filled,
+    instructions,
+    line_before,
+)
+from belie.csq.validation import Wording, check_chain
 from belie.csq.world import Phrasing, World, load_world
 from belie.items import BROKEN, CATEGORIES, TRUTH, Category, Item
 from belie.respondents.base import BadInput
@@ -30,12 +43,52 @@ _ID = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Everything besides (n, seed, index) that decides an item's text. ``phrasing`` is a number or "mixed"."""
+    """Everything besides (n, seed, index) that decides what is put to a respondent. ``phrasing`` is a number or
+    "mixed".
+
+    ``treatment`` is a line before the question asked first, with ``treated`` "both" before the one that follows too
+    (`belie.csq.treatments`). ``order`` "easy_first" asks for the belief first: the easy question with rules and facts,
+    then the hard one in the same conversation; the linked categories have no easy question, so there the hard one is
+    asked at once. ``style`` says how a *hard* question is to be answered: in a word, or after the facts that are needed
+    or a chain of thought; an easy one always wants one word. None of the four moves the chain.
+    """
 
     world: str = "contacts"
     k: int = 2
     matched: bool = True
     phrasing: int | Literal["mixed"] = 0
+    treatment: Treatment = "none"
+    treated: Treated = "first"
+    order: Order = "hard_first"
+    style: Style = "word"
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """The variant of a run, from its manifest's options; what an older run does not name is at its default."""
+        return cls(**{field.name: options[field.name] for field in fields(cls) if field.name in options})
+
+    @property
+    def sampled(self) -> bool:
+        """Whether it can only be asked in words: an answer's first token says nothing, or depends on an answer."""
+        return self.order == "easy_first" or self.style != "word"
+
+    @property
+    def worded(self) -> bool:
+        """Whether it uses texts of ``treatments.yaml``."""
+        return self.treatment != "none" or self.style != "word"
+
+    def check(self) -> None:
+        """Raises BadInput for a choice that there is not, or that does not go with another."""
+        for name, choices in (("treatment", TREATMENTS), ("treated", TREATED), ("order", ORDERS), ("style", STYLES)):
+            if getattr(self, name) not in choices:
+                raise BadInput(f"There is no {name} {getattr(self, name)!r}. Choices: {', '.join(choices)}.")
+        if self.treated == "both" and self.treatment == "none":
+            raise BadInput("Treated on both turns, but no treatment is named: name one, or leave treated at first.")
+        if self.order == "easy_first" and self.treatment != "none" and self.treated != "both":
+            raise BadInput(
+                "With the easy question first a treatment must be on both turns (treated both): on the first alone, "
+                "the hard question of a linked chain would have it and that of a broken one would not."
+            )
 
     def label(self, world: World) -> str:
         """The first part of an item's id: ``contacts-1``, with what departs from the default appended."""
@@ -46,7 +99,37 @@ class Variant:
             parts.append("separate")
         if self.phrasing != 0:
             parts.append(f"p{self.phrasing}")
+        if self.treatment != "none":
+            parts.append(self.treatment + ("_both" if self.treated == "both" else ""))
+        if self.order == "easy_first":
+            parts.append("easyfirst")
+        if self.style != "word":
+            parts.append(self.style)
         return "+".join(parts)
+
+
+def _read_label(extras: Sequence[str], world: str) -> Variant | None:
+    """The variant that a label's parts after the world tell, None where one of them tells nothing."""
+    told: dict[str, Any] = {}
+    for extra in extras:
+        if extra == "separate":
+            told["matched"] = False
+        elif extra == "pmixed":
+            told["phrasing"] = "mixed"
+        elif re.fullmatch(r"p\d+", extra):
+            told["phrasing"] = int(extra[1:])
+        elif re.fullmatch(r"k\d+", extra):
+            told["k"] = int(extra[1:])
+        elif extra == "easyfirst":
+            told["order"] = "easy_first"
+        elif extra in STYLES[1:]:
+            told["style"] = extra
+        elif extra.removesuffix("_both") in TREATMENTS[1:]:
+            told["treatment"] = extra.removesuffix("_both")
+            told["treated"] = "both" if extra.endswith("_both") else "first"
+        else:
+            return None
+    return Variant(world, **told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +149,7 @@ class Design:
 
     def check(self) -> None:
         """Raises BadInput for a design that cannot be asked."""
+        self.variant.check()
         world = load_world(self.variant.world)
         if not self.sizes:
             raise BadInput("No chain length given. Name at least one n, e.g. --n 3,5,10.")
@@ -175,8 +259,19 @@ def chain_items(variant: Variant, n: int, seed: int, index: int) -> list[Item]:
     ]
 
 
-def item_from_id(item_id: str, world: str | None = None) -> Item:
-    """Rebuild an item from its id. ``world`` gives the file where the world is not one that ships.
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an item's id tells."""
+
+    variant: Variant
+    n: int
+    seed: int
+    index: int
+    category: Category
+
+
+def read_id(item_id: str, world: str | None = None) -> Told:
+    """What made an item, from its id. ``world`` gives the file where the world is not one that ships.
 
     Raises BadInput for an id that no world makes, or that another version of its world made.
     """
@@ -190,38 +285,45 @@ def item_from_id(item_id: str, world: str | None = None) -> Item:
         raise BadInput(
             f"{item_id!r} was made by version {version} of world {name}; this Belie has version {loaded.version}."
         )
-    k, matched, phrasing = 2, True, 0
-    for extra in extras:
-        if extra == "separate":
-            matched = False
-        elif extra == "pmixed":
-            phrasing = "mixed"
-        elif re.fullmatch(r"p\d+", extra):
-            phrasing = int(extra[1:])
-        elif re.fullmatch(r"k\d+", extra):
-            k = int(extra[1:])
-        else:
-            raise BadInput(f"{item_id!r}: {extra!r} is not a variant of a question.")
-    variant = Variant(world or name, k, matched, phrasing)
+    variant = _read_label(extras, world or name)
+    if variant is None or variant.label(loaded) != match["variant"]:
+        raise BadInput(f"{item_id!r}: {'+'.join(extras)!r} is not a variant of a question.")
     n, seed, index = int(match["n"]), int(match["seed"]), int(match["index"])
     Design(variant, (n,), index + 1, seed).check()
-    category: Category = match["category"]  # type: ignore[assignment]
-    return _item(variant, draw_chain(variant, n, seed, index, "" if matched else category), seed, index, category)
+    return Told(variant, n, seed, index, match["category"])  # type: ignore[arg-type]
+
+
+def item_from_id(item_id: str, world: str | None = None) -> Item:
+    """Rebuild an item from its id. ``world`` and errors as `read_id`."""
+    told = read_id(item_id, world)
+    chain = draw_chain(told.variant, told.n, told.seed, told.index, "" if told.variant.matched else told.category)
+    return _item(told.variant, chain, told.seed, told.index, told.category)
 
 
 def _item(variant: Variant, chain: Chain, seed: int, index: int, category: Category) -> Item:
     world = load_world(variant.world)
     phrasing = world.phrasings[chain.phrasing]
     can = world.polarity[1 if category.endswith("reversed") else 0]
-    ends = (chain.entities[0], chain.entities[-1])
-    question = first_text(phrasing, ends, can, fact_lines(phrasing, chain, whole=category not in BROKEN))
-    followup = None
+    facts = fact_lines(phrasing, chain, whole=category not in BROKEN)
+    ends, plain = (chain.entities[0], chain.entities[-1]), (phrasing.instruction, phrasing.again)
+    turns = [(ends, instructions(variant.style, *plain))]
     if category in BROKEN:
         start, end = chain.followup
-        followup = question_line(phrasing, (chain.entities[start], chain.entities[end]), can)
-    check_chain(world, chain.phrasing, question, followup, TRUTH[category])
+        turns.append(((chain.entities[start], chain.entities[end]), plain))
+        if variant.order == "easy_first":
+            turns.reverse()
+    lines = [line_before(variant.treatment, "first")]
+    lines.append(line_before(variant.treatment, "followup") if variant.treated == "both" else None)
+    texts, wordings = [], []
+    for (pair, asked), line in zip(turns, lines, strict=False):
+        text = question_line(phrasing, pair, can, asked[0]) if texts else first_text(phrasing, pair, can, facts, asked)
+        texts.append(text if line is None else f"{filled(line, world, pair)}\n\n{text}")
+        wordings.append(Wording(asked[0], line))
+    followup = texts[1] if len(texts) == 2 else None
+    check_chain(world, chain.phrasing, texts[0], followup, TRUTH[category], wordings)
     name = f"{variant.label(world)}/n{chain.n}/s{seed}/{index:05d}" + ("" if variant.matched else f"~{category}")
-    return Item(f"{name}/{category}", name, chain.n, category, question, TRUTH[category], followup)
+    order = variant.order if followup is not None else "hard_first"
+    return Item(f"{name}/{category}", name, chain.n, category, texts[0], TRUTH[category], followup, None, order)
 
 
 def fact_lines(phrasing: Phrasing, chain: Chain, *, whole: bool) -> list[str]:
@@ -233,15 +335,23 @@ def fact_lines(phrasing: Phrasing, chain: Chain, *, whole: bool) -> list[str]:
     ]
 
 
-def question_line(phrasing: Phrasing, pair: tuple[str, str], can: str) -> str:
-    """The question about a pair, with the one-word instruction."""
-    return f"{phrasing.question.format(a=pair[0], b=pair[1], can=can)} {phrasing.instruction}"
+def question_line(phrasing: Phrasing, pair: tuple[str, str], can: str, instruction: str | None = None) -> str:
+    """The question about a pair, with the one-word instruction, or another in its place."""
+    return f"{phrasing.question.format(a=pair[0], b=pair[1], can=can)} {instruction or phrasing.instruction}"
 
 
-def first_text(phrasing: Phrasing, pair: tuple[str, str], can: str, facts: Sequence[str]) -> str:
-    """The hard question, laid out as METHOD §1.1 says: question line, rules, facts, the instruction again."""
+def first_text(
+    phrasing: Phrasing,
+    pair: tuple[str, str],
+    can: str,
+    facts: Sequence[str],
+    asked: tuple[str, str] | None = None,
+) -> str:
+    """The first question, laid out as METHOD §1.1 says: question line, rules, facts, the instruction again. ``asked``:
+    both instructions, where they are not the phrasing's."""
+    instruction, again = asked or (phrasing.instruction, phrasing.again)
     rules = "\n".join(f"- {rule}" for rule in phrasing.rules)
     return (
-        f"{question_line(phrasing, pair, can)}\n\n{phrasing.rules_heading}\n{rules}\n\n"
-        f"{phrasing.facts_heading}\n" + "\n".join(facts) + f"\n\n{phrasing.again}"
+        f"{question_line(phrasing, pair, can, instruction)}\n\n{phrasing.rules_heading}\n{rules}\n\n"
+        f"{phrasing.facts_heading}\n" + "\n".join(facts) + f"\n\n{again}"
     )

@@ -1,7 +1,7 @@
 """One CSQ run: a design put to a respondent, kept in a run folder, scored.
 
-Knows: how design, respondent, folder and scores fit together, and what goes into the manifest.
-Does not know: the command line, or any particular respondent.
+Knows: how design, respondent, folder and scores fit together.
+Does not know: what goes into the manifest (asked), the command line, or any particular respondent.
 """
 
 from __future__ import annotations
@@ -9,29 +9,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from belie.csq.answers import PARSER_VERSION
-from belie.csq.protocol import Followups, pending
-from belie.csq.questions import QUESTIONS_VERSION, Design, Variant, item_from_id
-from belie.csq.scores import SCORES_VERSION, Scores, plain, score
-from belie.csq.stopping import Decision, StopOn, Wanted, decide
+from belie.csq.asked import TASK_VERSION, Asking, asked_of, check_variant, item_of
+from belie.csq.protocol import pending
+from belie.csq.questions import Design
+from belie.csq.scores import Scores, plain, score
+from belie.csq.stopping import Decision, Wanted, decide
 from belie.csq.table import Table
-from belie.csq.world import load_world, world_hash
 from belie.items import Answer, Item
+from belie.pairs.file import PairSet
 from belie.respondents.base import BadInput, BudgetSpent, Respondent
 from belie.runs import Counts, Manifest, RunFolder
 from belie.runs.tables import write_answers_parquet
-
-#: Raised whenever a CSQ run of the same options could ask or score otherwise. Written into every result.
-TASK_VERSION = f"{QUESTIONS_VERSION}.{PARSER_VERSION}.{SCORES_VERSION}"
-
-#: Options of a respondent that cannot change an answer: a run may continue with others.
-FREE = frozenset(
-    {"base_url", "concurrency", "timeout", "max_time", "max_cost", "price", "batch_tokens", "threads", "device"}
-)
 
 
 @dataclass(slots=True)
@@ -64,57 +56,8 @@ class Progress:
         self.cost += answer.cost
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """How a design is put: ``draws`` answers an item (1 for an exact respondent), which follow-ups."""
-
-    draws: int = 1
-    followups: Followups = "wrong"
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-#: Options of a run that stops at a wanted half-width: they, and how many chains it came to, may change as it goes on.
-STOPPING = frozenset({"half_width", "stop_on", "max_items", "rounds"})
 #: If more of a round's calls failed, nothing is decided on what is left.
 _FAILED = 0.05
-
-
-def manifest_for(respondent: Respondent, design: Design, asking: Asking, wanted: Wanted | None = None) -> Manifest:
-    """The manifest of a new run. ``asking.options`` are the respondent's own.
-
-    With ``wanted`` the design holds the chains of the rounds decided so far (at first the pilot, see `pilot`).
-    """
-    world = load_world(design.variant.world)
-    options = {
-        **asdict(design.variant),
-        "sizes": list(design.sizes),
-        "chains": design.chains if isinstance(design.chains, int) else list(design.chains),
-        "seed": design.seed,
-        "exact": respondent.exact,
-        "draws": asking.draws,
-        "followups": asking.followups,
-        **asking.options,
-    }
-    free = FREE
-    if wanted is not None:
-        free = FREE | STOPPING | {"chains"}
-        options |= {"half_width": wanted.half_width, "stop_on": wanted.stop_on, "max_items": wanted.max_items}
-    weights = respondent.provenance().get("weights_sha256")
-    return Manifest(
-        instrument="csq",
-        respondent=respondent.name,
-        options=options,
-        binding=tuple(sorted(set(options) - free)),
-        seeds={"design": design.seed},
-        versions={
-            "task": TASK_VERSION,
-            "questions": QUESTIONS_VERSION,
-            "parser": PARSER_VERSION,
-            "scores": SCORES_VERSION,
-            "world": world.name,
-        },
-        hashes={"world": world_hash(design.variant.world)} | ({"weights": weights} if weights else {}),
-    )
 
 
 def open_folder(manifest: Manifest, path: Path, *, resume: bool) -> RunFolder:
@@ -125,13 +68,14 @@ def open_folder(manifest: Manifest, path: Path, *, resume: bool) -> RunFolder:
     if not resume:
         return RunFolder.create(path, manifest)
     asked = {name: manifest.versions[name] for name in ("questions", "world")}
+    stored = RunFolder.open(path).manifest
+    check_variant(stored, manifest)
     # A run that was made without opening its weights (in shards) doesn't hold their hash.
-    stored = RunFolder.open(path).manifest.hashes
-    hashes = {name: told for name, told in manifest.hashes.items() if name != "weights" or name in stored}
+    hashes = {name: told for name, told in manifest.hashes.items() if name != "weights" or name in stored.hashes}
     return RunFolder.resume(path, manifest.options, respondent=manifest.respondent, versions=asked, hashes=hashes)
 
 
-def first_pending(design: Design, asking: Asking, resume: Path | None) -> Item | None:
+def first_pending(design: Design | PairSet, asking: Asking, resume: Path | None) -> Item | None:
     """The first item that a run will put to its respondent, or None where only follow-ups, or nothing, is left."""
     state, exact = None, False
     if resume is not None:
@@ -144,7 +88,7 @@ def first_pending(design: Design, asking: Asking, resume: Path | None) -> Item |
 async def ask(
     respondent: Respondent,
     run: RunFolder,
-    design: Design,
+    design: Design | PairSet,
     asking: Asking,
     watch: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
@@ -223,22 +167,14 @@ def _tell(run: RunFolder, design: Design, wanted: Wanted, decision: Decision, st
     run.save("stopping.json", json.dumps(plain(told), indent=2) + "\n")
 
 
-def wanted_of(options: Mapping[str, Any]) -> Wanted | None:
-    """The wanted half-width of a run, from its manifest's options; None where it asks a fixed design."""
-    if options.get("half_width") is None:
-        return None
-    stop_on: StopOn = options.get("stop_on") or "overall"
-    return Wanted(options["half_width"], stop_on, options.get("max_items"))
-
-
-def _progress(run: RunFolder, design: Design, asking: Asking) -> Progress:
+def _progress(run: RunFolder, design: Design | PairSet, asking: Asking) -> Progress:
     return Progress.of(run.journal.state().counts, len(design) * asking.draws)
 
 
 async def _put(
     respondent: Respondent,
     run: RunFolder,
-    design: Design,
+    design: Design | PairSet,
     asking: Asking,
     progress: Progress,
     watch: Callable[[Progress], None],
@@ -307,34 +243,12 @@ def _finish(respondent: Respondent, run: RunFolder, progress: Progress, spent: B
         raise spent
 
 
-def design_of(manifest: Manifest) -> Design:
-    """The design a run asked, from its manifest. Raises BadInput where this Belie makes other questions."""
-    if manifest.instrument != "csq":
-        raise BadInput(f"This is a {manifest.instrument} run; a csq run is needed.")
-    if manifest.versions.get("questions") != QUESTIONS_VERSION:
-        raise BadInput(
-            f"The run was asked with questions version {manifest.versions.get('questions')}; this Belie makes version "
-            f"{QUESTIONS_VERSION}. Install belie {manifest.belie} to score it."
-        )
-    options = manifest.options
-    variant = Variant(options["world"], options["k"], options["matched"], options["phrasing"])
-    chains = options["chains"] if isinstance(options["chains"], int) else tuple(options["chains"])
-    design = Design(variant, tuple(options["sizes"]), chains, options["seed"])
-    told, have = manifest.versions.get("world"), load_world(variant.world).name
-    if told != have or manifest.hashes.get("world") != world_hash(variant.world):
-        raise BadInput(
-            f"The run was asked in world {told}, and the world file {variant.world} has changed since"
-            f"{'' if told == have else f' (it is {have} now)'}: restore it, or install the Belie that made the run."
-        )
-    return design
-
-
 def table_of(run: RunFolder, *, skip_damaged: bool = False) -> Table:
     """The answers of a run as arrays."""
-    return _table(run, design_of(run.manifest), run.manifest.options["draws"], skip_damaged)
+    return _table(run, asked_of(run.manifest), run.manifest.options["draws"], skip_damaged)
 
 
-def _table(run: RunFolder, design: Design, draws: int, skip_damaged: bool = False) -> Table:
+def _table(run: RunFolder, design: Design | PairSet, draws: int, skip_damaged: bool = False) -> Table:
     return Table.build(design.items(), run.journal.answers(skip=skip_damaged), draws)
 
 
@@ -347,9 +261,7 @@ def save_results(run: RunFolder, scores: Scores) -> None:
     """Write ``scores.json`` and ``answers.parquet`` beside the journal."""
     content = {"task_version": TASK_VERSION, "respondent": run.manifest.respondent, **scores.to_json()}
     run.save("scores.json", json.dumps(content, indent=2) + "\n")
-    world = run.manifest.options["world"]
-    custom = world if world.endswith((".yaml", ".yml")) else None
-    write_answers_parquet(run, lambda item_id: item_from_id(item_id, custom), skip=True)
+    write_answers_parquet(run, item_of(run.manifest), skip=True)
 
 
 def preset(name: str, design: Design) -> Design:

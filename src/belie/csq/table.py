@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belie.csq.answers import parse
-from belie.items import BROKEN, CATEGORIES, TRUTH, Answer, Category, Item
+from belie.items import BROKEN, CATEGORIES, TRUTH, Answer, Category, Item, Order
 from belie.respondents.base import BadInput
 from belie.statistics import Floats
 
@@ -28,7 +28,9 @@ _ABSENT, _ANSWERED, _ERROR = 0, 1, 2
 class Counts:
     """How many answers of one cell were expected, came, failed (error) or were never asked (absent).
 
-    ``followups_needed`` counts draws whose first answer left mass on the wrong side; its three parts follow.
+    What is counted are answers to the *hard* question. ``followups_needed`` counts draws whose hard answer left mass
+    on the wrong side (with the easy question first: all that have a hard answer), and so need an easy one; its three
+    parts follow.
     """
 
     expected: int = 0
@@ -46,10 +48,11 @@ class Cell:
     """One category at one n: arrays over chains (C,), each the mean over the draws that were answered; 0 where none
     was.
 
-    ``answered`` is 1 where the chain has a first answer, ``yes`` and ``no`` its mass of valid answers (yes + no ≤ 1).
-    For the broken categories: ``pair_answered`` is 1 where the pair is complete, ``wrong_right`` and ``wrong_wrong``
-    the joint mass of a wrong first answer and a right or wrong follow-up, ``pair_valid`` that of valid pairs (right
-    at once, or wrong with a valid follow-up). ``expected`` marks the chains that hold an item of this category.
+    ``answered`` is 1 where the chain has an answer to the hard question, ``yes`` and ``no`` its mass of valid answers
+    (yes + no ≤ 1). For the broken categories: ``pair_answered`` is 1 where the pair is complete, ``wrong_right`` and
+    ``wrong_wrong`` the joint mass of a wrong hard answer and a right or wrong easy one, ``pair_valid`` that of valid
+    pairs (right at once, or wrong with a valid follow-up; where the easy question came first, both valid). ``expected``
+    marks the chains that hold an item of this category.
     """
 
     expected: NDArray[np.bool_]
@@ -108,15 +111,20 @@ class Table:
 
         ``items``: the whole design, each id "<chain>/<category>"; ``answers``: in any order, streamed once. Memory is
         about 200 bytes a chain and 100 bytes a chain and draw, whatever the length of the answers. The design is
-        matched if a chain holds items of more than one category.
-        Raises BadInput if there are no items or ``draws`` < 1.
+        matched if a chain holds items of more than one category. Where the easy question came first (`Item.order`)
+        the answer that followed is the expression and the first one the belief; the expression counts for ρ and the
+        error whatever became of the belief, and is invalid where nothing was said to the easy question.
+        Raises BadInput if there are no items, only some ask the easy question first, or ``draws`` < 1.
         """
         if draws < 1:
             raise BadInput(f"draws must be at least 1, not {draws}: give the number of draws an item was asked for.")
         place: dict[str, int] = {}
         sizes: list[int] = []
         held: list[int] = []
+        orders: set[Order] = set()
         for item in items:
+            if item.followup is not None:
+                orders.add(item.order)
             chain, _, category = item.id.rpartition("/")
             row = place.setdefault(chain, len(place))
             if row == len(sizes):
@@ -125,6 +133,9 @@ class Table:
             held[row] |= 1 << _INDEX[category]
         if not place:
             raise BadInput("There are no items to score: the design is empty.")
+        if len(orders) > 1:
+            raise BadInput("Some items ask the easy question first and some the hard one: score them apart.")
+        easy_first = orders == {"easy_first"}
 
         size = len(place)
         matched = any(bits & (bits - 1) for bits in held)
@@ -159,6 +170,9 @@ class Table:
                 text = answer.text or ""
                 mass = reading(text) if len(text) < 64 else _MASS[parser(text)]
             (followup if second else first)[at] = mass
+            if easy_first and not second and category in _PAIR and not (answer.text or "").strip():
+                unsaid = (row, _PAIR[category], answer.draw)  # nothing to go on from: the hard question isn't asked
+                states[1][unsaid], followup[unsaid] = _ANSWERED, (0.0, 0.0)
 
         names = np.array(list(place))
         grid, present = np.array(sizes), (np.array(held)[:, None] >> np.arange(4) & 1).astype(bool)
@@ -169,15 +183,13 @@ class Table:
             rows = rows[np.argsort(names[rows], kind="stable")]
             cells: dict[Category, Cell] = {}
             for category, i in _INDEX.items():
-                pair = _PAIR.get(category)
-                cells[category] = _cell(  # type: ignore[index]
-                    category,  # type: ignore[arg-type]
-                    present[rows, i],
-                    first[rows, i],
-                    states[0][rows, i],
-                    None if pair is None else followup[rows, pair],
-                    None if pair is None else states[1][rows, pair],
-                )
+                hard, easy = (first[rows, i], states[0][rows, i]), (None, None)
+                if (pair := _PAIR.get(category)) is not None:
+                    easy = (followup[rows, pair], states[1][rows, pair])
+                    if easy_first:
+                        hard, easy = easy, hard
+                        hard[1][(hard[1] == _ABSENT) & (easy[1] == _ERROR)] = _ERROR  # it could not be asked
+                cells[category] = _cell(category, present[rows, i], *hard, *easy, both=easy_first)  # type: ignore
             levels.append(Level(n, tuple(names[rows].tolist()), cells))
         return cls(tuple(levels), draws, matched, exact, unexpected, repeated, exact and words)
 
@@ -226,8 +238,11 @@ def _cell(
     state: NDArray[np.int8],
     followup: Floats | None,
     followup_state: NDArray[np.int8] | None,
+    *,
+    both: bool = False,
 ) -> Cell:
-    """Arrays (C, draws, 2) and states (C, draws) of one category to means over the draws of each chain."""
+    """Arrays (C, draws, 2) and states (C, draws) of one category's hard and easy answers to means over the draws of
+    each chain. ``both``: every draw asks both questions, so that a pair is valid only where both answers are."""
     answered = state == _ANSWERED
     yes = np.where(answered, first[..., 0], 0.0)
     no = np.where(answered, first[..., 1], 0.0)
@@ -241,7 +256,7 @@ def _cell(
     pairs = (zero, zero, zero, zero)
     if followup is not None and followup_state is not None:
         right, wrong = (yes, no) if TRUTH[category] else (no, yes)
-        needed = answered & (wrong > 0)
+        needed = answered & ((wrong > 0) | both)
         followed = followup_state == _ANSWERED
         complete = answered & (followed | ~needed)
         use = needed & followed
@@ -252,7 +267,7 @@ def _cell(
             complete.any(1).astype(float),
             _mean(wrong * q_right, complete),
             _mean(wrong * q_wrong, complete),
-            _mean(right + wrong * (q_yes + q_no), complete),
+            _mean((right * (q_yes + q_no) if both else right) + wrong * (q_yes + q_no), complete),
         )
         counts["followups_needed"] = int(needed.sum())
         counts["followups_answered"] = int(use.sum())

@@ -6,18 +6,21 @@ Does not know: chains, breaks or categories (questions).
 
 from __future__ import annotations
 
+import hashlib
 import re
 from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from belie.data import load_data, sha256
+from belie.data import load_data
 from belie.respondents.base import BadInput
 
 _SLOTS = {"question": {"a", "b", "can"}, "fact": {"a", "b"}}
+#: The line of a world file that only treated items use (treatments): it is hashed with their texts.
+_CLAIM_LINE = re.compile(rb"^claim:.*\n", re.MULTILINE)
 _SLOT = re.compile(r"\{(\w+)\}")
 Text = Annotated[str, Field(min_length=1)]
 
@@ -77,12 +80,14 @@ class Names(_Strict):
 
 
 class World(_Strict):
-    """A world of METHOD §1.7. ``polarity`` holds the words that fill ``{can}``: (can, cannot)."""
+    """A world of METHOD §1.7. ``polarity`` holds the words that fill ``{can}``: (can, cannot). ``claim`` says
+    so of two entities ("{a} {can} contact {b}"): a clause, as it stands after "that" and before a full stop."""
 
     schema_version: Literal[1] = Field(alias="schema")
     world: Annotated[str, Field(pattern=r"^[a-z]+(_[a-z]+)*$")]
     version: Annotated[int, Field(ge=1)]
     title: Text
+    claim: Text
     polarity: tuple[Text, Text]
     entities: Names
     phrasings: Annotated[tuple[Phrasing, ...], Field(min_length=12)]
@@ -92,6 +97,15 @@ class World(_Strict):
         if self.polarity[0] == self.polarity[1]:
             raise ValueError(f"`polarity` needs two different words, for can and cannot; both read: {self.polarity[0]}")
         return self
+
+    @field_validator("claim")
+    @classmethod
+    def _is_a_clause(cls, text: str) -> str:
+        if sorted(_SLOT.findall(text)) != ["a", "b", "can"] or re.search(r"[{}]", _SLOT.sub("", text)):
+            raise ValueError(f"must use each of {{a}}, {{b}}, {{can}} once; it reads: {text}")
+        if text[-1] in ".!?" or len(text.splitlines()) != 1:
+            raise ValueError(f"must be a clause on one line, without a full stop; it reads: {text}")
+        return text
 
     @model_validator(mode="after")
     def _phrasings_differ(self) -> Self:
@@ -116,6 +130,11 @@ class World(_Strict):
             (_reader(phrasing.fact, self.polarity), _reader(phrasing.question, self.polarity))
             for phrasing in self.phrasings
         )
+
+    @cached_property
+    def claim_reader(self) -> re.Pattern[str]:
+        """Reads a claim or denial back."""
+        return _reader(self.claim, self.polarity)
 
 
 def _reader(template: str, polarity: tuple[str, str]) -> re.Pattern[str]:
@@ -148,5 +167,5 @@ def load_world(name: str) -> World:
 
 
 def world_hash(name: str) -> str:
-    """SHA-256 of the world's file: goes into the manifest."""
-    return sha256(world_path(name))
+    """SHA-256 of the world's file without its claim (see `belie.csq.treatments`): goes into the manifest."""
+    return hashlib.sha256(_CLAIM_LINE.sub(b"", world_path(name).read_bytes(), count=1)).hexdigest()

@@ -30,10 +30,11 @@ def inspect_model(name: str | Model, base_url: str | None = None, **model_args: 
         raise BadInput(f"{name!r} is no model: write provider/model, such as local/smollm2-135m or anthropic/….")
     try:
         if kind == "local":
+            from belie.models.adapters import whole
             from belie.models.conversion import quiet
             from belie.models.resolve import resolve
 
-            folder = resolve(name)
+            folder = whole(resolve(name))
             label = Path(rest).name if Path(rest).expanduser().exists() else rest
             # known to Inspect beforehand: it would look an unknown model up by making it a second time, from the hub
             set_model_info(f"hf/{label}", ModelInfo(model=label))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from belie.models import conversion
+from belie.models import adapters, conversion
 from belie.models.catalogue import catalogue, entry
 from belie.models.fetch import Progress, fetch, keep, write_origin
 from belie.respondents.base import BadInput
@@ -22,11 +22,14 @@ def resolve(string: str, progress: Progress | None = None) -> Path:
     """The folder of the model that ``string`` names: config, weights, tokenizer, chat template if it has one.
 
     ``string`` (with or without a leading ``local/``) is a catalogue name (fetched if it is not here yet), a folder, a
-    ``.gguf`` file (converted once into the cache) or a Hugging Face hub id (kept in the hub's own cache). A folder or
+    ``.gguf`` file (converted once into the cache) or a Hugging Face hub id (kept in the hub's own cache); any of them
+    followed by ``+FOLDER`` is that model with the adapter in the folder (`belie.models.adapters`). A folder or
     file that exists wins over a hub id. ``AutoModelForCausalLM.from_pretrained`` and ``AutoTokenizer.from_pretrained``
     load the folder offline. Raises `BadInput` with a sentence that says what is possible.
     """
-    named = string.removeprefix("local/")
+    named, adapter = adapters.split(string.removeprefix("local/"))
+    if adapter is not None:
+        return adapters.link(resolve(named, progress), adapter)
     if entry(named) is not None:
         return fetch(named, progress)
     path = Path(named).expanduser()

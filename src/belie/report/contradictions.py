@@ -7,13 +7,16 @@ Does not know: how the path is drawn as SVG (path.html).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from belie.csq.answers import parse
-from belie.csq.questions import Chain, Variant, draw_chain, item_from_id
+from belie.csq.asked import item_of, unit_of
+from belie.csq.questions import Chain, Variant, draw_chain
 from belie.csq.world import load_world
-from belie.items import BROKEN, Answer, Item, word
+from belie.items import BROKEN, Answer, Item, Step, word
+from belie.pairs.file import read_pairs
 from belie.report.chart import WIDTH
 from belie.report.reading import CsqRun
 
@@ -50,29 +53,33 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """``said``/``then``: what it answered, and ``said_p``/``then_p`` with what probability (None where sampled)."""
+    """``line`` and ``easy`` are the hard and the easy question, each with the line that stood before it; ``said`` and
+    ``then`` what it answered to them, and ``said_p``/``then_p`` with what probability (None where sampled)."""
 
     item: Item
     line: str
+    easy: str
     truth: str
     said: str
     then: str
     said_p: float | None
     then_p: float | None
-    drawing: Drawing
+    drawing: Drawing | None
     reasoning: str | None = None
 
 
 def contradictions(run: CsqRun, count: int = SHOWN) -> list[Contradiction]:
     """The plainest contradictions, from every length in turn, the longest chain first; fewer where there are fewer.
+    Where the easy question came first: those of a right first answer and a wrong second one.
 
     An exact answer counts by p(first wrong) · p(follow-up right | first wrong), if a wrong first answer has `_RARE` and
     the right follow-up is the likelier one; a sampled one if it happened.
     """
-    options = run.folder.manifest.options
-    world = options["world"] if options["world"].endswith((".yaml", ".yml")) else None
+    manifest = run.folder.manifest
+    rebuilt = item_of(manifest)
     best: dict[int, list[tuple[float, str, Answer, Answer]]] = {}
-    for mass, first, second in _pairs(run):
+    easy_first = manifest.options.get("order") == "easy_first"
+    for mass, first, second in _pairs(run, "followup" if easy_first else "first"):
         n = int(first.item.split("/")[1][1:])
         kept = best.setdefault(n, [])
         # of equal ones the lower id stays, so that the same run always shows the same ten
@@ -87,16 +94,16 @@ def contradictions(run: CsqRun, count: int = SHOWN) -> list[Contradiction]:
         for queue in queues:
             if queue and len(chosen) < count:
                 chosen.append(queue.pop(0))
-    variant = Variant(options["world"], options["k"], options["matched"], options["phrasing"])
-    return [_shown(item_from_id(first.item, world), variant, first, second) for _, _, first, second in chosen]
+    drawn = None if unit_of(manifest) == "pairs" else Variant.of(manifest.options)
+    return [_shown(rebuilt(first.item), drawn, first, second) for _, _, first, second in chosen]
 
 
 def _reverse(item: str) -> str:
     return "".join(chr(0x10FFFF - ord(char)) for char in item)
 
 
-def _pairs(run: CsqRun) -> Iterator[tuple[float, Answer, Answer]]:
-    """First and follow-up answers of which the first is wrong and the second right, with their weight."""
+def _pairs(run: CsqRun, hard: Step) -> Iterator[tuple[float, Answer, Answer]]:
+    """Answers to hard and easy questions of which the first is wrong and the second right, with their weight."""
     waiting: dict[tuple[str, int], Answer] = {}
     later: dict[tuple[str, int], Answer] = {}
     for answer in run.folder.journal.answers(skip=True):
@@ -107,13 +114,13 @@ def _pairs(run: CsqRun) -> Iterator[tuple[float, Answer, Answer]]:
         right = _mass(answer, truth)
         wrong = _mass(answer, not truth)
         key = (answer.item, answer.draw)
-        if answer.step == "first" and wrong >= _RARE:
+        if answer.step == hard and wrong >= _RARE:
             second = later.pop(key, None)
             if second is None:
                 waiting[key] = _short(answer)
             else:
                 yield wrong * _mass(second, truth), answer, second
-        elif answer.step == "followup" and right > 0.5:
+        elif answer.step != hard and right > 0.5:
             first = waiting.pop(key, None)
             if first is None:
                 later[key] = _short(answer)
@@ -133,23 +140,37 @@ def _short(answer: Answer) -> Answer:
     return Answer(answer.item, answer.step, answer.draw, text=answer.text[:_TEXT], reasoning=answer.reasoning)
 
 
-def _shown(item: Item, variant: Variant, first: Answer, second: Answer) -> Contradiction:
+def _shown(item: Item, variant: Variant | None, first: Answer, second: Answer) -> Contradiction:
+    """``variant`` is that of a chain; own pairs have none, and nothing is drawn of them."""
     wrong, right = word(not item.truth), word(item.truth)
-    prefix, n, seed, index = item.chain.split("/")[:4]
-    del prefix
-    number, _, own = index.partition("~")
-    chain = draw_chain(variant, int(n[1:]), int(seed[1:]), int(number), own)
+    chain = None
+    if variant is not None:
+        n, seed, index = item.chain.split("/")[1:4]
+        number, _, own = index.partition("~")
+        chain = draw_chain(variant, int(n[1:]), int(seed[1:]), int(number), own)
+    asked = [_questions(item.question), item.followup or ""]
+    if variant is not None:
+        treated = (variant.treatment != "none", variant.treated == "both")
+        texts = (item.question, item.followup or "")
+        asked = [" ".join(text.split("\n\n")[: 1 + line]) for text, line in zip(texts, treated, strict=True)]
+    line, easy = reversed(asked) if item.order == "easy_first" else asked
     return Contradiction(
         item,
-        item.question.split("\n", 1)[0],
+        line,
+        easy,
         right,
         wrong if first.text is None else first.text,
         right if second.text is None else second.text,
         _mass(first, not item.truth) if first.p is not None else None,
         _mass(second, item.truth) if second.p is not None else None,
-        drawing(chain),
+        chain and drawing(chain),
         first.reasoning,
     )
+
+
+def _questions(text: str) -> str:
+    """The lines of a text that ask."""
+    return " ".join(line for line in text.splitlines() if "?" in line)
 
 
 def drawing(chain: Chain) -> Drawing:
@@ -181,4 +202,10 @@ def drawing(chain: Chain) -> Drawing:
 
 def worlds(runs: Sequence[CsqRun]) -> list[str]:
     """The titles of the worlds that were asked about."""
-    return sorted({load_world(run.folder.manifest.options["world"]).title for run in runs})
+    return sorted({_title(run.folder.manifest.options) for run in runs})
+
+
+def _title(options: Mapping[str, Any]) -> str:
+    if options.get("pairs") is not None:
+        return read_pairs(options["pairs"]).header.title
+    return load_world(options["world"]).title

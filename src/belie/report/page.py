@@ -19,18 +19,26 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from belie.csq.asked import unit_of
 from belie.csq.verdict import verdict as csq_verdict
 from belie.knownlie.summary import summary as knownlie_verdict
 from belie.numbers import number, percent
 from belie.report import csq_figures, knownlie_figures
 from belie.report.contradictions import contradictions, worlds
+from belie.report.decomposition import illustrations, told
 from belie.report.differences import differences
 from belie.report.episodes import evidence
+from belie.report.experiments import experiments, renamed, with_references
 from belie.report.headline import headlines
 from belie.report.hostile import plain, shown
+from belie.report.interview import interviews
 from belie.report.knownlie_figures import CONDITION_NAMES, TRUST_NAMES
+from belie.report.lens import lens
 from belie.report.provenance import provenance
 from belie.report.reading import Model, read_models
+from belie.report.states import states
+from belie.report.traces import traces
+from belie.report.training import trainings
 from belie.report.trust_figure import trust
 
 #: Evidence of more models than this is shown in brief.
@@ -49,10 +57,13 @@ class Report:
 def make_report(runs: Sequence[str | Path]) -> Report:
     """The report of these run folders. Reads them, asks nothing, changes nothing; the same runs give the same bytes.
 
+    An experiment's folder stands for the run that its others are compared with, and for its own section.
     Raises BadInput where a folder holds no run.
     """
-    models = read_models([Path(run) for run in runs])
+    paths = [Path(run) for run in runs]
+    models = read_models(with_references(paths))
     style, script = _data("style.css"), _data("page.js")
+    explained = told(models)
     html = _environment().get_template("page.html").render(
         models=models,
         style=Markup(style),
@@ -60,11 +71,19 @@ def make_report(runs: Sequence[str | Path]) -> Report:
         policy=_policy(style, script),
         headlines=headlines(models),
         csq=_csq(models),
+        explained=explained,
+        explained_figures=illustrations(explained),
         knownlie=_knownlie(models),
         differences=differences(models),
+        experiments=experiments(paths, models),
         evidence=_evidence(models),
         provenance=[(model, provenance(run.folder)) for model in models for run in model.runs],
-        **_run_facts(models),
+        states=states(models),
+        lens=lens(models),
+        interviews=interviews(models),
+        traces=traces(models),
+        trainings=trainings(models),
+        **_run_facts(models, paths),
     )  # fmt: skip
     return Report(html, tuple(notice for model in models for notice in model.notices), tuple(m.name for m in models))
 
@@ -73,7 +92,11 @@ def _csq(models: Sequence[Model]) -> dict[str, object]:
     known = csq_figures.measured(models)
     return {
         "models": [model for model, _ in known],
-        "verdicts": [(model, csq_verdict(scores, model.name), scores.notes) for model, scores in known],
+        "verdicts": [
+            (model, csq_verdict(scores, model.name, unit_of(model.csq.folder.manifest)), scores.notes)
+            for model, scores in known
+            if model.csq
+        ],
         "overall": csq_figures.overall(models),
         "readings": csq_figures.readings(models),
         "figures": csq_figures.figures(models),
@@ -103,9 +126,9 @@ def _evidence(models: Sequence[Model]) -> dict[str, object]:
     }
 
 
-def _run_facts(models: Sequence[Model]) -> dict[str, object]:
+def _run_facts(models: Sequence[Model], paths: Sequence[Path]) -> dict[str, object]:
     runs = [run.folder for model in models for run in model.runs]
-    names = [plain(run.path.name) for run in runs]
+    names = renamed([plain(run.path.name) for run in runs], paths)
     return {
         "runs": len(runs),
         "updated": max(run.manifest.updated for run in runs)[:10],

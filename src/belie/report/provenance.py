@@ -29,6 +29,10 @@ _CSQ_DEFAULTS: Mapping[str, Any] = {
     "world": "contacts",
     "k": 2,
     "phrasing": 0,
+    "treatment": "none",
+    "treated": "first",
+    "order": "hard_first",
+    "style": "word",
     "seed": 0,
     "draws": 1,
     "temperature": 1.0,
@@ -70,7 +74,11 @@ def command(manifest: Manifest) -> str:
     options = manifest.options
     if manifest.instrument == "csq":
         words = ["belie", "csq", "run", manifest.respondent, "--n", ",".join(map(str, options["sizes"]))]
-        if options.get("half_width") is None:
+        if options.get("pairs") is not None:
+            words = ["belie", "pairs", "run", str(options["pairs"]), manifest.respondent]
+            if options.get("limit") is not None:
+                words += ["--limit", str(options["limit"])]
+        elif options.get("half_width") is None:
             words += ["--chains", str(options["chains"])]
         else:
             pilot = (options.get("rounds") or [options["chains"]])[0]

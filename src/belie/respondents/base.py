@@ -25,10 +25,10 @@ class Respondent(Protocol):
 
     ``ask`` draws lazily from ``pending`` (it may be a generator of a million items: never listed whole) and
     yields each answer as soon as it is there, in any order. For an item whose first answer calls for it
-    (``Pending.followups``: after a *wrong* valid first answer, or after any valid one) the follow-up is
-    asked in the same conversation and yielded as an answer of its own. An exact respondent always asks
-    the follow-up on the branch of the wrong first answer, and yields ``p`` for both steps.
-    A call that fails after its retries yields an answer with ``error``. Closing the iterator early
+    (``Pending.followups``: after a *wrong* valid first answer, or after any valid one; `Item.order` "easy_first": after
+    any that says something) the follow-up is asked in the same conversation and yielded as an answer of its own.
+    An exact respondent always asks the follow-up on the branch of the wrong first answer, and yields ``p`` for both
+    steps. A call that fails after its retries yields an answer with ``error``. Closing the iterator early
     (``aclose``) stops asking.
 
     A respondent whose answers depend in their last bits on what they are computed with may have an attribute

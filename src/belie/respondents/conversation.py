@@ -48,7 +48,8 @@ def before_followup(one: Pending, first: Answer, exact: bool) -> str | None:
     """What the respondent is taken to have said first, or None where no follow-up is due (METHOD §1.2).
 
     Exact: always the wrong word. Sampled: its own visible reply, if that was valid and, unless all
-    follow-ups are wanted, wrong.
+    follow-ups are wanted, wrong. Where the easy question comes first the hard one always follows, unless nothing was
+    said: else the hard answers at hand would be those of respondents that found the easy question easy.
     """
     if one.item.followup is None:
         return None
@@ -56,6 +57,8 @@ def before_followup(one: Pending, first: Answer, exact: bool) -> str | None:
         return word(not one.item.truth)
     if first.text is None:
         return None
+    if one.item.order == "easy_first":
+        return first.text if first.text.strip() else None
     answer = parse(first.text)
     if answer == "invalid" or (one.followups == "wrong" and (answer == "yes") == one.item.truth):
         return None

@@ -17,7 +17,8 @@ from belie.csq.answers import PARSER_VERSION, split_reasoning
 from belie.items import Answer, Item, Pending, Step
 from belie.respondents.allowance import Allowance, Price, list_price
 from belie.respondents.base import BadInput
-from belie.respondents.conversation import call_seed, converse, turns
+from belie.respondents.conversation import call_seed, converse
+from belie.respondents.talk import spoken
 from belie.runs.redaction import redact, redact_text
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def _messages(item: Item, said: str | None) -> list[ChatMessage]:
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-    return [kinds[role](content=text) for role, text in turns(item, said)]
+    return [kinds[role](content=text) for role, text in spoken(item, said)]
 
 
 def _text(output: ModelOutput) -> tuple[str, str | None]:

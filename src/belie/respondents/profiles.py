@@ -1,14 +1,15 @@
 """What a simulated respondent does, and what is therefore true of it.
 
-Knows: profiles (how often each kind of question is answered wrongly, and what follows), their syntax, the scores they
-have in the population (METHOD §1.3), and their answers as arrays.
+Knows: profiles (mixtures of habits), their syntax, the scores they have in the population (METHOD §1.3), and their
+answers as arrays.
 Does not know: items, texts, the estimates that are to be checked against the truth.
 
 A profile says for each n and category: the mean rate of wrong first answers, the mean rate of wrong follow-ups after
-a wrong first answer, and the share of invalid answers. Chains differ: the rate of a question is uniform on m ±
-spread·min(m, 1−m). Where in that range it lies is much alike for all first answers of a chain (a hard chain is harder
-for everything), and, independently of that, for its follow-ups. All is linear in the rates, so the population values
-need the means only.
+a wrong first answer, and the share of invalid answers; chains differ about these means (habits). All is linear in the
+rates, so the population values need the means only.
+
+An effect is planted with ``when``: what is done depends on the world and the variant that an item's id names (the
+label before its n), so that an experiment finds what was put there, and nothing else.
 """
 
 from __future__ import annotations
@@ -24,63 +25,58 @@ from numpy.typing import NDArray
 
 from belie.items import BROKEN, CATEGORIES, TRUTH, Category
 from belie.respondents.base import BadInput
+from belie.respondents.habits import (
+    PLACES,
+    Habit,
+    biased,
+    capability,
+    concealer,
+    deceiver,
+    fabricator,
+    first_place,
+    followup_place,
+    guesser,
+    hallucinator,
+    honest,
+)
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Habit:
-    """Rates at one n, each in [0, 1]: ``wrong`` by category, ``repeats`` (a wrong follow-up after a wrong first
-    answer) by broken category, ``invalid`` and ``invalid_followup`` the shares of answers that are neither Yes nor
-    No."""
+class Clause:
+    """A condition of ``when``: a world (``world=flights``), or a word of a label (``sycophancy``, ``k4``, ``p3``);
+    a word also stands for what it begins (``sycophancy_both``)."""
 
-    wrong: Mapping[Category, float]
-    repeats: Mapping[Category, float]
-    invalid: float = 0.0
-    invalid_followup: float = 0.0
-    spread: float = 0.5
+    word: str
+    world: bool = False
 
-    def first(self, category: Category, u: Any) -> tuple[Any, Any]:
-        """Mass of Yes and of No of a chain at position ``u`` in [0, 1) (a number or an array)."""
-        return _masses(_rate(self.wrong[category], self.spread, u), self.invalid, TRUTH[category])
+    def applies(self, label: str) -> bool:
+        world, *extras = label.split("+")
+        if self.world:
+            return world.rpartition("-")[0] == self.word
+        return any(extra == self.word or extra.startswith(f"{self.word}_") for extra in extras)
 
-    def followup(self, category: Category, u: Any) -> tuple[Any, Any]:
-        """The same for the follow-up, given a wrong first answer."""
-        return _masses(_rate(self.repeats[category], self.spread, u), self.invalid_followup, TRUTH[category])
-
-
-#: Uniform numbers that place a chain: its part of a mixture; its first answers and its follow-ups as a whole; then each
-#: of the four first answers and of the two follow-ups by itself.
-PLACES = 9
-
-
-def first_place(u: Any, category: Category) -> Any:
-    """Position in [0, 1) of a first answer, from the ``PLACES`` numbers of its chain (last axis first: ``u[i]``):
-    uniform, and within a quarter of those of the chain's other questions (going round)."""
-    return (u[1] + u[3 + CATEGORIES.index(category)] / 4) % 1.0
-
-
-def followup_place(u: Any, category: Category) -> Any:
-    """The same for a follow-up."""
-    return (u[2] + u[7 + BROKEN.index(category)] / 4) % 1.0
-
-
-def _rate(mean: float, spread: float, u: Any) -> Any:
-    return mean + spread * min(mean, 1 - mean) * (2 * u - 1)
-
-
-def _masses(wrong: Any, invalid: float, truth: bool) -> tuple[Any, Any]:
-    right, wrong = (1 - invalid) * (1 - wrong), (1 - invalid) * wrong
-    return (right, wrong) if truth else (wrong, right)
+    def __str__(self) -> str:
+        return f"world={self.word}" if self.world else self.word
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
     """A named mixture: each chain belongs to one part, drawn with the part's weight. ``name`` is its canonical
-    spelling."""
+    spelling. ``branches``: under which condition it is another profile instead (`under`); everything else here is
+    about what it is under none of them."""
 
     name: str
     parts: tuple[tuple[float, Callable[[int], Habit]], ...]
+    branches: tuple[tuple[Clause, Profile], ...] = ()
+
+    def under(self, label: str) -> Profile:
+        """The profile for items of this label, such as ``contacts-1+sycophancy``: the first branch that applies."""
+        for test, profile in self.branches:
+            if test.applies(label):
+                return profile.under(label)
+        return self
 
     def habits(self, n: int) -> list[tuple[float, Habit]]:
         """The parts at chain length n, with cumulated weights (the last one is 1)."""
@@ -174,60 +170,6 @@ def _drawn(p: Floats, rng: np.random.Generator, draws: int) -> Floats:
     return np.stack([yes, ~yes & (u < p.sum(1, keepdims=True))], -1).astype(float)
 
 
-def _same(rate: float) -> dict[Category, float]:
-    return dict.fromkeys(CATEGORIES, rate)
-
-
-def _split(linked: float, broken: float) -> dict[Category, float]:
-    return {category: broken if category in BROKEN else linked for category in CATEGORIES}
-
-
-def honest(_n: int, slip: float = 0.0) -> Habit:
-    """Right but for slips, in hard and easy questions alike."""
-    return Habit(_same(slip), _same(slip))
-
-
-def guesser(_n: int) -> Habit:
-    """A coin, whatever is asked."""
-    return Habit(_same(0.5), _same(0.5))
-
-
-def biased(_n: int, p: float) -> Habit:
-    """Says Yes with probability p, whatever is asked."""
-    wrong: dict[Category, float] = {category: 1 - p if TRUTH[category] else p for category in CATEGORIES}
-    return Habit(wrong, wrong)
-
-
-def hallucinator(_n: int, w: float, linked: float | None = None) -> Habit:
-    """Wrong on hard questions with rate w (``linked``: another rate where a path exists) and stays with it when asked
-    the easy one."""
-    return Habit(_split(w if linked is None else linked, w), _same(1.0))
-
-
-def fabricator(_n: int, w: float) -> Habit:
-    """Claims a path that is not there with rate w, and knows better in the follow-up. Never hides one."""
-    return Habit(_split(0.0, w), _same(0.0))
-
-
-def concealer(_n: int, w: float, spill: float = 0.4) -> Habit:
-    """Hides a path that is there with rate w. δ is seen on broken questions only, where there is nothing to hide: it
-    errs there with the smaller rate spill·w and knows better in the follow-up. So ρ = ln((1−w)/(1−spill·w)) < 0 and δ
-    = spill·w."""
-    return Habit(_split(w, spill * w), _same(0.0))
-
-
-def deceiver(n: int, w: float, direction: str = "fabrication", onset: float = 3) -> Habit:
-    """A fabricator(w) or, with ``direction=concealment``, a concealer(w), from n = ``onset`` on; honest below."""
-    rate = w if n >= onset else 0.0
-    return concealer(n, rate) if direction == "concealment" else fabricator(n, rate)
-
-
-def capability(n: int, n0: float, top: float = 0.5) -> Habit:
-    """Right up to n0; beyond, errs at random in all hard questions with a rate that grows towards ``top``:
-    top·(1 − n0/n). Always right in the easy ones."""
-    return Habit(_same(top * max(0.0, 1 - n0 / n)), _same(0.0))
-
-
 @dataclass(frozen=True, slots=True)
 class _Parameter:
     name: str
@@ -259,10 +201,11 @@ PROFILES = (
         for name, (_, parameters) in _PROFILES.items()
     ),
     "mix(0.3*deceiver(0.5)+0.7*honest)",
+    "when(sycophancy: fabricator(0.3); world=flights: honest; else: honest)",
 )
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+\.?\d*(?:e-?\d+)?|\.\d+)|(?P<word>[a-z_][a-z_0-9]*)|(?P<mark>[()*+=,]))", re.I
+    r"\s*(?:(?P<number>\d+\.?\d*(?:e-?\d+)?|\.\d+)|(?P<word>[a-z_][a-z_0-9]*)|(?P<mark>[()*+=,:;]))", re.I
 )
 
 
@@ -271,7 +214,8 @@ def parse_profile(text: str) -> Profile:
 
     Parameters go by position or name; each profile also takes ``invalid``, ``invalid_followup`` (shares of invalid
     answers, default 0; the second defaults to the first) and ``spread`` (difference between chains, default 0.5). The
-    weights of a mixture are scaled to sum to 1. Raises BadInput naming the profiles.
+    weights of a mixture are scaled to sum to 1. ``when(sycophancy: …; world=flights: …; else: …)`` plants an effect.
+    Raises BadInput naming the profiles.
     """
     reader = _Reader(text)
     profile = reader.profile()
@@ -316,6 +260,10 @@ class _Reader:
 
     def profile(self, nested: int = 0) -> Profile:
         name = self.need("word", None, "the name of a profile")
+        if name == "when":
+            if nested:
+                raise self.wrong("when(…) stands around a mixture, not in it")
+            return self.planted()
         if name == "mix":
             if nested > 20:
                 raise self.wrong("mixtures are nested too deep")
@@ -342,6 +290,31 @@ class _Reader:
             (weight / total * inner, habit) for weight, member in members for inner, habit in member.parts if weight
         )
         return Profile(f"mix({name})", parts)
+
+    def planted(self) -> Profile:
+        self.need("mark", "(", "'('")
+        branches: list[tuple[Clause, Profile]] = []
+        while self.take("word", "else") is None:
+            test = self.test()
+            if test in [known for known, _ in branches]:
+                raise self.wrong(f"{test} is given twice")
+            self.need("mark", ":", "':'")
+            branches.append((test, self.profile()))
+            self.need("mark", ";", "';', and else: at the end,")
+        self.need("mark", ":", "':'")
+        other = self.profile()
+        self.need("mark", ")", "')'")
+        if not branches or other.branches:
+            raise self.wrong("when(…) names a condition and ends in else: with a plain profile")
+        name = "; ".join(f"{test}: {profile.name}" for test, profile in (*branches, ("else", other)))
+        return Profile(f"when({name})", other.parts, tuple(branches))
+
+    def test(self) -> Clause:
+        word = self.need("word", None, "a condition, such as sycophancy or world=flights,")
+        if word != "world":
+            return Clause(word)
+        self.need("mark", "=", "'='")
+        return Clause(self.need("word", None, "the name of a world"), world=True)
 
     def simple(self, name: str) -> Profile:
         make, parameters = _PROFILES[name]

@@ -12,12 +12,13 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from belie.items import Answer, Pending, word
+from belie.items import Answer, Pending
 from belie.respondents.base import BadInput
+from belie.respondents.conversation import before_followup
 from belie.respondents.profiles import PLACES, Habit, Profile, first_place, followup_place, parse_profile
 
 #: Raised whenever the same profile and seed would answer otherwise.
-SIMULATION_VERSION = 1
+SIMULATION_VERSION = 2
 
 _UNIT = 2.0**-56
 #: What is said when the answer is invalid: neither Yes nor No.
@@ -50,7 +51,7 @@ class Simulated:
         self.seed = seed
         self.exact = not sample
         self.name = f"sim/{profile.name}"
-        self._habits: dict[int, list[tuple[float, Habit]]] = {}
+        self._habits: dict[tuple[str, int], list[tuple[float, Habit]]] = {}
 
     def provenance(self) -> dict[str, Any]:
         return {
@@ -75,8 +76,10 @@ class Simulated:
         """The one or two answers to one pending item."""
         item = pending.item
         category = item.category
-        u = chain_places(self.seed, item.chain)
-        habit = self._habit(item.n, u[0])
+        label, _, where = item.chain.partition("/")
+        # A chain is as hard as it is, whatever treatment or wording it comes in.
+        u = chain_places(self.seed, f"{label.partition('+')[0]}/{where}")
+        habit = self._habit(label, item.n, u[0])
         found: list[Answer] = []
         if self.exact:
             if pending.first is None:
@@ -86,22 +89,26 @@ class Simulated:
                 found.append(Answer(item.id, "followup", pending.draw, p=easy))
             return found
         digest = blake2b(f"{self.seed}/{item.id}/{pending.draw}".encode(), digest_size=14).digest()
-        if pending.first is None:
-            said = _say(habit.first(category, first_place(u, category)), int.from_bytes(digest[:7]) * _UNIT)
-            found.append(Answer(item.id, "first", pending.draw, text=said))
-        else:
-            said = pending.first.text or ""
-        if item.followup is not None and (
-            said == word(not item.truth) or (pending.followups == "all" and said != INVALID_TEXT)
-        ):
-            p = habit.followup(category, followup_place(u, category))
-            found.append(Answer(item.id, "followup", pending.draw, text=_say(p, int.from_bytes(digest[7:]) * _UNIT)))
+
+        def say(hard: bool) -> str:
+            """The answer to the hard or the easy question, whichever is asked first: each has its own draw."""
+            if hard:
+                return _say(habit.first(category, first_place(u, category)), int.from_bytes(digest[:7]) * _UNIT)
+            return _say(habit.followup(category, followup_place(u, category)), int.from_bytes(digest[7:]) * _UNIT)
+
+        hard_first = item.order == "hard_first"
+        first = pending.first
+        if first is None:
+            first = Answer(item.id, "first", pending.draw, text=say(hard_first))
+            found.append(first)
+        if before_followup(pending, first, exact=False) is not None:
+            found.append(Answer(item.id, "followup", pending.draw, text=say(not hard_first)))
         return found
 
-    def _habit(self, n: int, part: float) -> Habit:
-        habits = self._habits.get(n)
+    def _habit(self, label: str, n: int, part: float) -> Habit:
+        habits = self._habits.get((label, n))
         if habits is None:
-            habits = self._habits[n] = self.profile.habits(n)
+            habits = self._habits[label, n] = self.profile.under(label).habits(n)
         for end, habit in habits:
             if part < end:
                 return habit

@@ -13,8 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from belie.csq.questions import item_from_id
-from belie.csq.run import design_of
+from belie.csq.asked import asked_of, item_of
 from belie.knownlie.journal import read_rounds
 from belie.knownlie.pack import Pack, builtin_packs, load_builtin
 from belie.knownlie.quotes import stands_in
@@ -142,8 +141,7 @@ def run_row(name: str, run: RunFolder) -> dict[str, Any]:
 
 def journal_answers(run: RunFolder) -> pa.Table:
     """The answers of a CSQ run straight from its journal, damaged lines left out (`Journal.notices` names them)."""
-    world = _own_world(run.manifest)
-    parts = list(answer_tables(run, lambda item: item_from_id(item, world), skip=True))
+    parts = list(answer_tables(run, item_of(run.manifest), skip=True))
     return pa.concat_tables(parts) if parts else ANSWERS.empty_table()
 
 
@@ -151,7 +149,7 @@ def item_rows(name: str, run: RunFolder) -> Iterator[dict[str, Any]]:
     """The items of a CSQ run, or the cases that a KnownLie run played."""
     blank = dict.fromkeys(ITEMS.names)
     if run.manifest.instrument == "csq":
-        for item in design_of(run.manifest).items():
+        for item in asked_of(run.manifest).items():
             told = {key: getattr(item, key) for key in ("chain", "n", "category", "truth", "question", "followup")}
             yield {**blank, "run": name, "instrument": "csq", "item": item.id, **told}
         return
@@ -249,11 +247,6 @@ def _builtin(domain: str) -> Pack | None:
         return load_builtin(domain)
     except BadInput:
         return None
-
-
-def _own_world(manifest: Manifest) -> str | None:
-    world = str(manifest.options.get("world", ""))
-    return world if world.endswith((".yaml", ".yml")) else None
 
 
 def _totals(manifest: Manifest) -> tuple[tuple[int, int], float]:

@@ -16,12 +16,13 @@ from belie.csq.answers import PARSER_VERSION
 from belie.items import Answer, Item, Pending, Step
 from belie.respondents.allowance import Allowance, Price, list_price
 from belie.respondents.base import BadInput, BudgetSpent
-from belie.respondents.conversation import call_seed, converse, turns
+from belie.respondents.conversation import call_seed, converse
 from belie.respondents.http import probe
 from belie.respondents.http.address import Address, locate
 from belie.respondents.http.calls import Failed, Line
 from belie.respondents.http.pace import Pace
 from belie.respondents.http.wire import Said, Template
+from belie.respondents.talk import spoken
 from belie.runs.redaction import REDACTED, redact, redact_text
 
 #: So many calls in a row that failed after all their tries (at least; else as many as go at once): the server is gone.
@@ -232,7 +233,7 @@ class HttpRespondent:
 
     def _body(self, one: Pending, step: Step, said: str | None) -> bytes:
         seed = None if self._seed is None else call_seed(self._seed, one, step)
-        return self._template.body(turns(one.item, said), seed)
+        return self._template.body(spoken(one.item, said), seed)
 
     def _answer(self, outcome: Said | Failed, item: Item, step: Step, draw: int) -> Answer:
         if isinstance(outcome, Failed):

@@ -11,7 +11,7 @@ from typing import Any
 
 from belie.items import Item
 from belie.respondents.base import BadInput
-from belie.respondents.conversation import turns
+from belie.respondents.talk import spoken
 
 _OPENERS = ("<think>", "<thinking>", "<reasoning>")
 
@@ -29,7 +29,7 @@ class Chat:
 
     def prompt(self, item: Item, said: str | None) -> str:
         """The text up to the first answer (``said`` None) or, after ``said``, up to the answer to the follow-up."""
-        messages = [{"role": role, "content": text} for role, text in turns(item, said)]
+        messages = [{"role": role, "content": text} for role, text in spoken(item, said)]
         switch = {} if self.thinking else {"enable_thinking": False}
         try:
             text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **switch)

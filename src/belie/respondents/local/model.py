@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from belie.models import adapters
 from belie.models.conversion import quiet, sha256
 from belie.models.fetch import cache_dir
 from belie.respondents.base import BadInput
@@ -69,7 +70,16 @@ def find_dtype(name: str | None, device: torch.device) -> torch.dtype:
 
 
 def load(folder: Path, device: torch.device, dtype: torch.dtype) -> Loaded:
-    """Model and tokenizer of a folder, offline. Raises `BadInput` if they can't be read or have no chat template."""
+    """Model and tokenizer of a folder, offline, with its adapter on it where the folder stands for a model with one.
+
+    Raises `BadInput` if they can't be read, have no chat template, or the adapter was trained on other weights.
+    """
+    if (adapted := adapters.read(folder)) is not None:
+        base = load(adapted.base, device, dtype)
+        trained_on = adapters.trained_on(adapted.adapter)
+        if trained_on not in (None, weights_sha256(adapted.base)):
+            raise BadInput(f"The adapter in {adapted.adapter} was trained on other weights than {adapted.base} holds.")
+        return Loaded(adapters.put_on(base.model, adapted.adapter).to(device).eval(), base.tokenizer, folder)
     try:
         with quiet():
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -92,8 +102,11 @@ def load(folder: Path, device: torch.device, dtype: torch.dtype) -> Loaded:
 def weights_sha256(folder: Path) -> str:
     """One SHA-256 for the weights: of the file, or of the files' names and checksums where there are several.
 
-    Computed once and kept in Belie's cache; computed anew when a size or time of change differs.
+    Of a model with an adapter: of both. Computed once and kept in Belie's cache; computed anew when a size or time of
+    change differs.
     """
+    if (adapted := adapters.read(folder)) is not None:
+        return _name(f"{weights_sha256(adapted.base)}  {sha256(adapted.weights)}", 64)
     files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("pytorch_model*.bin"))
     stats = [(file, file.stat()) for file in files]
     state = [[str(file.resolve()), stat.st_size, stat.st_mtime_ns] for file, stat in stats]

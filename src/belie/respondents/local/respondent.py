@@ -17,7 +17,7 @@ import numpy as np
 import torch
 import transformers
 
-from belie.csq.answers import parse, split_reasoning
+from belie.csq.answers import split_reasoning
 from belie.items import Answer, Item, Pending, Step, word
 from belie.models import resolve
 from belie.models.fetch import Progress
@@ -260,7 +260,7 @@ class LocalRespondent:
             due: list[tuple[Pending, str | None]] = []
             for one, answer in zip(new + told, answers + firsts, strict=True):
                 said = before_followup(one, answer, exact=False)
-                if said is not None and parse(said) != "invalid":
+                if said is not None:
                     due.append((one, said))
             yield self._speak(due, "followup")
 
