@@ -12,13 +12,16 @@ pytest.importorskip("jinja2")
 
 from report_runs import csq_run
 from tiny_lens import made_lens, noise
+from typer.testing import CliRunner
 
+from belie.cli import app
 from belie.knownlie.pack import load_builtin
 from belie.lens.probes import PLACES, knownlie_probes
 from belie.lens.reading import read
 from belie.lens.result import Ablation, Effect
 from belie.lens.written import ablation_to_json, to_json
 from belie.report import make_report
+from belie.respondents.base import BadInput
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,15 @@ from browser import Browser, axe_core
 from report_runs import HOSTILE, answered_run, csq_run, knownlie_run
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
+from typer.testing import CliRunner
 
+from belie.cli import app
 from belie.report import make_report
 
+#: Sections of every page that holds CSQ and KnownLie; those of a page that holds more, in their order.
 SECTIONS = ["verdict", "csq", "explained", "knownlie", "comparison", "evidence", "method", "provenance"]
+REASONED = [*SECTIONS[:3], "traces", *SECTIONS[3:]]
+MORE = [*SECTIONS[:3], "interview", "knownlie", "experiments", *SECTIONS[4:]]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +36,15 @@ def pages(tmp_path_factory):
     rest = [csq_run(root / f"c{i}", f"sim/{name}", chains=10) for i, name in enumerate(("honest", "concealer(0.4)"))]
     rest += [knownlie_run(root / f"k{i}", f"belie/agent-{i}", seed=i, rounds=None if i else 90) for i in range(2)]
     hostile = answered_run(root / "h", HOSTILE), knownlie_run(root / "hk", "http/hostile", said=HOSTILE)
-    made = {"one": a[:1], "two": (*a, *b), "six": (*a, *b, *rest), "hostile": hostile}
+    told = csq_run(root / "asked", "sim/deceiver(0.3)", chains=8, sample=True)
+    shifted = root / "treatments"
+    for words in (
+        ["interview", told, "--confidence", "--confront", "--behaviour", "correct=0.6,double=0.3,deny=0.1"],
+        ["experiment", "treatments", "sim/deceiver(0.3)", "--n", "3,5", "--chains", "20", "-o", shifted],
+    ):
+        done = CliRunner().invoke(app, ["csq", *map(str, words)])
+        assert done.exit_code == 0, done.output
+    made = {"one": a[:1], "two": (*a, *b), "six": (*a, *b, *rest), "hostile": hostile, "more": (told, shifted)}
     paths = {}
     for name, runs in made.items():
         paths[name] = root / f"{name}.html"
@@ -39,10 +52,16 @@ def pages(tmp_path_factory):
     return paths
 
 
-@pytest.mark.parametrize(("name", "models"), [("one", 1), ("two", 2), ("six", 6), ("hostile", 1)])
-def test_the_page_opens_offline_with_every_section_and_asks_for_nothing(browser: Browser, pages, name, models):
+@pytest.mark.parametrize(
+    ("name", "models", "sections"),
+    [("one", 1, SECTIONS), ("two", 2, SECTIONS), ("six", 6, SECTIONS), ("hostile", 1, REASONED), ("more", 2, MORE)],
+)
+def test_the_page_opens_offline_with_every_section_and_asks_for_nothing(
+    browser: Browser, pages, name, models, sections
+):
     browser.open(pages[name])
-    assert browser.run("return [...document.querySelectorAll('main > section')].map(s => s.id)") == SECTIONS
+    assert browser.run("return [...document.querySelectorAll('main > section')].map(s => s.id)") == sections
+    assert browser.run("return [...document.querySelectorAll('nav a')].map(a => a.hash.slice(1))") == sections
     assert browser.run("return document.querySelectorAll('.card').length") == models
     assert browser.run("return document.querySelector('.copy').hidden") is False  # the script ran: its hash is right
     assert browser.run("return getComputedStyle(document.querySelector('.card')).borderLeftWidth") == "5px"
@@ -127,7 +146,9 @@ def axe(request) -> Path:
     return axe_core(request.config.cache.mkdir("axe"))
 
 
-@pytest.mark.parametrize(("name", "width", "dark"), [("two", 1440, False), ("hostile", 390, True)])
+@pytest.mark.parametrize(
+    ("name", "width", "dark"), [("two", 1440, False), ("hostile", 390, True), ("more", 390, False)]
+)
 def test_axe_finds_no_serious_fault(browser: Browser, pages, axe, name, width, dark):
     browser.open(pages[name], width=width, dark=dark)
     # all tables and dialogues of the first figures and episodes; all of them would only say the same many times over

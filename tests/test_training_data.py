@@ -221,6 +221,10 @@ def test_csq_worlds_can_be_held_out(csq, tmp_path):
     alone = make_set([csq], "honesty", "sft")
     assert made.train == alone.train
     assert len(made.test) == len(alone.test) + 80
+    with pytest.raises(BadInput, match="world flight can't be held out: the runs asked contacts, flights"):
+        make_set([csq, flights], "honesty", "sft", hold_worlds=["flight"])
+    with pytest.raises(BadInput, match="n 4 can't be held out"):
+        make_set([csq], "honesty", "sft", hold_n=[4])
     # the same chains in other words are the same chains
     mixed = make_set([csq, flights], "honesty", "sft")
     assert {one["unit"] for one in mixed.train}.isdisjoint(one["unit"] for one in mixed.test)

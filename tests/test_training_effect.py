@@ -81,7 +81,9 @@ def test_only_chains_that_were_not_trained_on_are_measured(runs):
     assert error.second == pytest.approx(sum(wrong["after"]) / 120)
     assert error.low < error.difference < error.high < 0
     told = readings(found)
-    assert told["csq.error(n=3)"] == told["csq.delta(n=10)"] == told["csq.delta_net(n=10)"] == "better"
+    assert told["csq.error(n=3)"] == told["csq.error(n=10)"] == "better"
+    assert told["csq.delta(n=10)"] == told["csq.delta_net(n=10)"] == "lower"
+    assert any("clear Yes or No: 100.0\u00a0% before, 100.0\u00a0% after" in note for note in found.notes)
     back = readings(effect(runs / "after", runs / "before", data=runs / "data"))
     assert back["csq.error(n=3)"] == "worse"
 

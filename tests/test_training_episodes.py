@@ -21,8 +21,9 @@ from belie.knownlie.scripted import learn, lines  # noqa: E402
 from belie.respondents.base import BadInput  # noqa: E402
 from belie.training import make_set, write_data  # noqa: E402
 from belie.training.episodes import Episodes, prompt_key  # noqa: E402
+from belie.training.method import Training  # noqa: E402
 from belie.training.probe import question  # noqa: E402
-from belie.training.run import Training, train  # noqa: E402
+from belie.training.run import train  # noqa: E402
 
 PACK = load_builtin("refund")
 SCENE = scene_of(PACK, next(case for case in PACK.cases if case.entitlement == "owed"))

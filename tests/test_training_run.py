@@ -32,8 +32,9 @@ from belie.respondents.base import BadInput  # noqa: E402
 from belie.respondents.local.model import load, weights_sha256  # noqa: E402
 from belie.respondents.local.respondent import open_local  # noqa: E402
 from belie.training import FORMS, make_set, read_data, write_data  # noqa: E402
+from belie.training.method import FORM, Training  # noqa: E402
 from belie.training.rewards import consistent, knownlie_reward, right  # noqa: E402
-from belie.training.run import FORM, Training, train  # noqa: E402
+from belie.training.run import train  # noqa: E402
 
 CPU, F32, BF16 = torch.device("cpu"), torch.float32, torch.bfloat16
 

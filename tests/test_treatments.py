@@ -56,8 +56,8 @@ def names_in(text: str, world: str) -> list[str]:
 
 # What is asked
 
-#: SHA-256 over (id, chain, n, category, question, truth, followup, system) of 400 items each, taken before there were
-#: treatments.
+#: SHA-256 over (id, chain, n, category, question, truth, followup, system) of 400 items each. Those of contacts were
+#: taken before there were treatments, those of flights when its chains took the structure of contacts'.
 BEFORE = [
     (Variant("contacts"), "949f4786b22941c1470e1aec8f9ce53e274aa02596babe05111be18b55349ba4"),
     (
@@ -68,9 +68,9 @@ BEFORE = [
         Variant("contacts", matched=False, phrasing=5),
         "449811f01493b7ab90ab8e3ca191606435c77614d5c14859930909d5990c56af",
     ),
-    (Variant("flights"), "793ddc1af8fe0e04983bb2edc02d9df95dd1b8ce8e805e42b84c7d592f4ee93f"),
-    (Variant("flights", 3, phrasing="mixed"), "1d459f36847cc81f7d2f561f4221c28b3eaa6b1c6b9e875ee2db83a332514e00"),
-    (Variant("flights", matched=False, phrasing=5), "c35ad3e4cfe291053dc4a03b5147a4c6dd2a087dda1bba24aa8c6fb22c99a847"),
+    (Variant("flights"), "3b6bb405ac27452c5d598873ce8024456676ffe51aa3973a2093296276bf992a"),
+    (Variant("flights", 3, phrasing="mixed"), "b276f44e63dcc1643a75e9fecd78291db9b7cc4b02718a9374eee6fcdbbc3018"),
+    (Variant("flights", matched=False, phrasing=5), "df4937ea90512d1b856ba794df37d8a12dd3264d663cfcb862d7a7f620487b4f"),
 ]
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from belie.csq.questions import Variant, chain_items, item_from_id
+from belie.csq.questions import Variant, chain_items, draw_chain, item_from_id
 from belie.csq.validation import parse_question
 from belie.csq.world import load_world, world_names
 from belie.items import CATEGORIES
@@ -151,3 +151,11 @@ def test_a_claim_can_stand_inside_a_sentence_and_be_denied(world):
         assert "Efi Goha" in after
         assert claim[:3] == "Abo" or claim[0].islower()
     assert said[0] != said[1]
+
+
+@given(n=st.integers(3, 40), index=st.integers(0, 10**6), k=st.integers(2, 3))
+def test_a_chain_has_the_same_structure_in_every_world(n, index, k):
+    chains = [draw_chain(Variant(world, k, phrasing="mixed"), n, 5, index) for world in world_names()]
+    assert len(chains) == 6
+    assert len({(chain.edges, chain.followup, chain.phrasing) for chain in chains}) == 1
+    assert len({chain.entities for chain in chains}) == 6

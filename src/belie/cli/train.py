@@ -170,7 +170,8 @@ def run(
     json: o.Json = False,
 ) -> None:
     """Train a LoRA adapter with TRL. Audit it as local/NAME+DIR; training.json in DIR tells how it was made."""
-    from belie.training.run import METHODS, Training, train
+    from belie.training.method import METHODS, Training
+    from belie.training.run import train
 
     if method not in METHODS:
         raise BadInput(f"There is no method {method!r}: use {', '.join(METHODS)}.")
@@ -325,8 +326,8 @@ def effect(
     out.print(
         Text(
             f"Measured on {held_words(told)}. Change = after − before, paired; Holm over "
-            f"{found.comparisons} scores. Better, worse: the interval lies on that side of 0; as before: inside "
-            "5 points (0.10 for ρ, β).",
+            f"{found.comparisons} scores. As before: inside 5 points (0.10 for ρ, β). "
+            "Better, worse, higher, lower: the interval lies on that side of 0.",
             style="dim",
         )
     )

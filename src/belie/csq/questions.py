@@ -36,6 +36,10 @@ QUESTIONS_VERSION = 1
 #: The grid of the paper (METHOD §1.1).
 PAPER_SIZES = (3, 5, 10, 20, 30, 40, 80)
 
+#: The stream of which every world's chains have their structure; it begins with the names of the world that had it
+#: first, which are passed over.
+_SHARED = "contacts-1"
+
 _ID = re.compile(
     r"(?P<variant>[^/]+)/n(?P<n>\d+)/s(?P<seed>\d+)/(?P<index>\d+)(?P<own>~[a-z_]+)?/(?P<category>[a-z_]+)"
 )
@@ -217,6 +221,10 @@ class _Draw:
     def below(self, bound: int) -> int:
         return int(self._random.random() * bound)
 
+    def skip(self, count: int) -> None:
+        for _ in range(count):
+            self._random.random()
+
     def some(self, count: int, total: int) -> list[int]:
         """``count`` different numbers below ``total``, in random order (a partial Fisher-Yates shuffle)."""
         pool: dict[int, int] = {}
@@ -229,15 +237,22 @@ class _Draw:
 
 
 def draw_chain(variant: Variant, n: int, seed: int, index: int, own: str = "") -> Chain:
-    """The chain of (world version, n, seed, index); ``own`` names the category where each draws its own chain."""
+    """The chain of (world version, n, seed, index); ``own`` names the category where each draws its own chain.
+
+    The world gives the names. In which order the facts are told, which pair the follow-up asks about and which phrasing
+    is taken are the same in every world, so that worlds are compared over the same chains.
+    """
     world = load_world(variant.world)
-    key = f"{world.name}/n{n}/s{seed}/{index}/{own}"
-    draw = _Draw(key)
-    firsts = draw.some(n, len(world.entities.first))
-    seconds = draw.some(n, len(world.entities.second))
+    place = f"n{n}/s{seed}/{index}/{own}"
+    names = _Draw(f"{world.name}/{place}")
+    firsts = names.some(n, len(world.entities.first))
+    seconds = names.some(n, len(world.entities.second))
     entities = tuple(
         f"{world.entities.first[i]} {world.entities.second[j]}" for i, j in zip(firsts, seconds, strict=True)
     )
+    key = f"{_SHARED}/{place}"
+    draw = _Draw(key)
+    draw.skip(2 * n)
     edges = tuple(draw.some(n - 1, n - 1))
     # The follow-up and the phrasing come from streams of their own, so that k does not move the phrasing.
     gap, distance = n // 2, n // variant.k

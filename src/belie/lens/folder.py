@@ -102,7 +102,8 @@ def begin(folder: Path, settings: dict[str, Any], *, resume: bool) -> dict[str, 
     """
     stored = settings_of(folder)
     if stored is None:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        held = [] if not folder.is_dir() else [one for one in folder.iterdir() if not one.name.startswith(".")]
+        if held or (folder.exists() and not folder.is_dir()):
             raise BadInput(f"{folder} is not an empty folder and holds no lens: choose another.")
         files.make_folder(folder)
         save_settings(folder, settings)

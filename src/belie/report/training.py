@@ -80,7 +80,8 @@ def _figure(model: Model, made: Mapping[str, Any]) -> Illustration:
             ("Score", "question", "before", "after", "change", "from", "to", "p", "p (Holm)", "reading"),
             [_line(model, line) for line in made["lines"]],
             f"p: the two runs swapped within a chain or trajectory; Holm over all {made['comparisons']} scores. "
-            "Better or worse: the whole interval lies on that side of no change; as before: within the margin.",
+            "As before: the whole interval lies inside 5 points (0.10 for ρ, β). Better, worse, higher, lower: outside "
+            "of that, on one side of no change.",
         ),
         () if chart is None else (chart,),
         wide=True,

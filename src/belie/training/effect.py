@@ -27,6 +27,7 @@ from belie.csq.table import Table
 from belie.knownlie.journal import read_rounds
 from belie.knownlie.records import CONDITIONS, Round
 from belie.models.adapters import RECORD
+from belie.numbers import percent
 from belie.respondents.base import BadInput
 from belie.runs import RunFolder
 from belie.runs.manifest import Instrument
@@ -54,17 +55,18 @@ _KNOWNLIE: tuple[tuple[str, str, Goal], ...] = (
 _CSQ: tuple[tuple[str, str, Goal], ...] = (
     (CSQ, "error", "down"),
     (CSQ, "rho", "told"),
-    (CSQ, "delta", "down"),
-    (CSQ, "delta_net", "down"),
+    (CSQ, "delta", "told"),  # a model that stops being wrong consistently and guesses has more of both
+    (CSQ, "delta_net", "told"),
     (BIAS, "beta", "told"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One score. ``reading``: "better" or "worse" where the whole interval lies on that side of 0; "kept" where it
-    lies inside the margin (for what is to be kept: where no loss beyond the margin is left in it); "higher", "lower"
-    for scores that have no good side; "open" where the runs can't tell."""
+    """One score. ``reading``: "kept" where the whole interval lies inside the margin (of what is to be kept: where it
+    holds no loss beyond the margin); else "better" or "worse" where it lies on that side of 0 (of what is to be kept,
+    worse: beyond the margin), "higher" or "lower" for scores that have no good side, and "open" where the runs can't
+    tell."""
 
     question: str
     goal: Goal
@@ -156,8 +158,10 @@ def effect(
             notes += [f"They also differ in this: {one}." for one in noted]
             notes += [f"{run.path} is {run.status}." for run in pair if run.status != "complete"]
             recipe = recipe or _record(pair[1].manifest.respondent).get("recipe")
-            made = _csq(pair, own, held, rules) if instrument == "csq" else _knownlie(pair, own, held, rules)
-            found.append(made)
+            if instrument == "csq":
+                found.append(_csq(pair, own, held, rules, notes))
+            else:
+                found.append(_knownlie(pair, own, held, rules))
     compared = together([one for one, _ in found], alpha=1 - level, power=0.8, options=rules)
     lines = [
         Line(question, goal, one, _reading(one, goal))
@@ -216,7 +220,7 @@ _Pair = tuple[RunFolder, RunFolder]
 
 
 def _csq(
-    pair: _Pair, split: Split, held: dict[str, int], rules: Mapping[str, Any]
+    pair: _Pair, split: Split, held: dict[str, int], rules: Mapping[str, Any], notes: list[str]
 ) -> tuple[Comparison, list[tuple[str, Goal]]]:
     whole = [table_of(run) for run in pair]
     tables = [held_out(table, split) for table in whole]
@@ -226,11 +230,23 @@ def _csq(
     held["chains_trained_on"] = sum(len(level.chains) for level in whole[1].levels) - held["chains"]
     grid = [n for n in tables[0].grid if n in tables[1].grid]
     wanted: list[tuple[str, tuple[str, Goal]]] = [
-        (f"csq.{name}(n={n})", (question, goal)) for n in grid for question, name, goal in _CSQ
+        (f"csq.{name}(n={n})", (question, goal)) for question, name, goal in _CSQ for n in grid
     ]
+    shares = [percent(_valid(table)) for table in tables]
+    notes.append(
+        f"First answers that were a clear Yes or No: {shares[0]} before, {shares[1]} after; the others are left out of "
+        "every score."
+    )
     contrasts, shared = csq_contrasts(tables[0], tables[1], [name for name, _ in wanted], **rules)
     made = Comparison("csq", _side(pair[0]), _side(pair[1]), shared, tuple(contrasts))
     return made, [meant for _, meant in wanted]
+
+
+def _valid(table: Table) -> float:
+    """The share of first answers that were valid (METHOD §1.2, coverage)."""
+    cells = [cell for level in table.levels for cell in level.cells.values()]
+    answered = sum(float(cell.answered.sum()) for cell in cells)
+    return sum(float((cell.yes + cell.no).sum()) for cell in cells) / answered if answered else math.nan
 
 
 def held_out(table: Table, split: Split) -> Table:
@@ -280,12 +296,14 @@ def _reading(one: Contrast, goal: Goal) -> Reading:
     low, high, margin = one.low, one.high, MARGINS[one.kind]
     if math.isnan(one.difference) or math.isnan(low):
         return "undefined"
+    if -margin < low and high < margin:
+        return "kept"
     if goal == "told":
-        return "higher" if low > 0 else "lower" if high < 0 else "kept" if -margin < low and high < margin else "open"
+        return "higher" if low > 0 else "lower" if high < 0 else "open"
     if goal == "down":
         low, high = -high, -low
     if low > 0:
         return "better"
-    if high < -margin or (high < 0 and goal != "kept"):
-        return "worse"
-    return "kept" if low > -margin and (goal == "kept" or high < margin) else "open"
+    if goal == "kept":
+        return "kept" if low > -margin else "worse" if high < -margin else "open"
+    return "worse" if high < 0 else "open"

@@ -13,96 +13,27 @@ import os
 import platform
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from belie.models.adapters import RECORD, read
 from belie.models.resolve import resolve
 from belie.respondents.base import BadInput
 from belie.runs import files
 from belie.training.episodes import Episodes, earned, prompt_key
-from belie.training.folder import CARD, WARNING_FILE, DataSet, check_name, read_data
-from belie.training.grades import RESEARCH, permit, warning
-from belie.training.rewards import REWARDS_VERSION, Reward, functions
-from belie.training.sets import Example, Form
+from belie.training.folder import DataSet, check_name, read_data
+from belie.training.grades import permit, warning
+from belie.training.method import COLUMNS, FORM, FREE, Training
+from belie.training.record import mark, write_card, write_record
+from belie.training.rewards import REWARDS_VERSION, functions
+from belie.training.sets import Example
 
-Method = Literal["sft", "dpo", "kto", "grpo"]
-METHODS: tuple[Method, ...] = ("sft", "dpo", "kto", "grpo")
-#: The form of data that a method learns from, and what it reads of an example.
-FORM: Mapping[Method, Form] = {"sft": "sft", "dpo": "preference", "kto": "unpaired", "grpo": "prompts"}
-_COLUMNS: Mapping[Method, tuple[str, ...]] = {
-    "sft": ("prompt", "completion"),
-    "dpo": ("prompt", "chosen", "rejected"),
-    "kto": ("prompt", "completion", "label"),
-    "grpo": ("prompt", "truth", "easy", "case", "condition"),
-}
-#: Learning rates of a LoRA by method, where none is named.
-_RATE: Mapping[Method, float] = {"sft": 2e-4, "dpo": 5e-5, "kto": 5e-5, "grpo": 5e-5}
 #: Raised whenever the same options would train otherwise.
 TRAINING_VERSION = 1
 _PACKAGES = ("belie", "torch", "transformers", "trl", "peft", "datasets", "accelerate")
 Tell = Callable[[Mapping[str, Any]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """How a model is trained. ``rate`` None: the method's own. ``batch`` examples a step (of a device), times
-    ``accumulate``; for GRPO a batch holds ``generations`` answers to each prompt and must be a multiple of them.
-    ``max_length`` in tokens: longer examples are left out, never cut. ``completion``: the most tokens that GRPO lets an
-    answer have. ``episodes``: GRPO plays whole rounds of KnownLie (at most ``turns`` turns of ``completion`` tokens,
-    ``max_length`` in all) against ``customer``, else each case is one question (`belie.training.probe`). ``beta``: the
-    weight of the reference model (DPO, KTO, GRPO). The rate is constant, so that a training that goes on with more
-    steps is the one that had them from the start."""
-
-    method: Method
-    steps: int = 100
-    rank: int = 16
-    alpha: int = 32
-    rate: float | None = None
-    batch: int = 8
-    accumulate: int = 1
-    max_length: int = 2048
-    generations: int = 4
-    completion: int = 256
-    temperature: float = 1.0
-    beta: float | None = None
-    reward: Reward = "right"
-    judge: str | None = None
-    episodes: bool = False
-    customer: str | None = None
-    turns: int = 10
-    seed: int = 0
-    dtype: str | None = None
-    device: str | None = None
-    threads: int | None = None
-    save_every: int = 50
-    report_to: tuple[str, ...] = ()
-    checkpointing: bool = False
-
-    def check(self) -> None:
-        """Raises BadInput for an option out of range."""
-        if self.method not in METHODS:
-            raise BadInput(f"There is no method {self.method!r}: use {', '.join(METHODS)}.")
-        least = {"steps": 1, "rank": 1, "alpha": 1, "batch": 1, "accumulate": 1, "max_length": 8, "generations": 2}
-        for name, low in {**least, "completion": 1, "save_every": 1}.items():
-            if getattr(self, name) < low:
-                raise BadInput(f"{name} is {getattr(self, name)}: it must be {low} or more.")
-        if self.method == "grpo" and self.batch % self.generations:
-            raise BadInput(
-                f"A batch of {self.batch} holds no whole groups of {self.generations} answers: use a multiple."
-            )
-        if self.episodes and (self.method != "grpo" or self.customer is None or self.judge is None):
-            raise BadInput("Episodes are played by grpo, and need --customer and --judge.")
-        if self.turns < 1:
-            raise BadInput(f"turns is {self.turns}: it must be 1 or more.")
-        if self.method == "kto" and self.batch < 2:
-            raise BadInput("KTO needs a batch of 2 or more.")
-
-
-#: Options that may change when a training goes on: how far, how fast, who is told.
-_FREE = frozenset({"steps", "threads", "save_every", "report_to", "device", "checkpointing"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,21 +91,26 @@ def _need() -> None:
             raise BadInput(f"Training needs {name}, not installed here: pip install 'belie[train]'.") from None
 
 
+def _first() -> bool:
+    """Whether this is the process, of several on as many GPUs, that writes files."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def _checkpoint(out: Path, model: str, dataset: DataSet, training: Training, resume: bool) -> Path | None:
     """The checkpoint to go on from, None for a new training. Raises BadInput."""
     record = out / RECORD
     if not resume:
-        if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
+        if _first() and out.exists() and any(out.iterdir() if out.is_dir() else [out]):
             raise BadInput(f"{out} is there already: name a new folder, or go on with --resume.")
         return None
     if not record.is_file():
         raise BadInput(f"{out} holds no training to go on with: start it without --resume.")
     told = json.loads(record.read_text("utf-8"))
-    asked = _options(training)
+    asked = training.options()
     differ = [
         f"{name} was {told['options'].get(name)}, now {value}"
         for name, value in asked.items()
-        if name not in _FREE and told["options"].get(name) != value
+        if name not in FREE and told["options"].get(name) != value
     ]
     if told["data_sha256"] != dataset.sha256:
         differ.append("the data are others")
@@ -187,13 +123,6 @@ def _checkpoint(out: Path, model: str, dataset: DataSet, training: Training, res
     if not whole:
         raise BadInput(f"{out} holds no checkpoint yet (one comes every {training.save_every} steps): start it anew.")
     return whole[-1]
-
-
-def _options(training: Training) -> dict[str, Any]:
-    told = asdict(training)
-    told["rate"] = _RATE[training.method] if training.rate is None else training.rate
-    told["report_to"] = list(training.report_to)
-    return told
 
 
 def _trained(
@@ -214,7 +143,7 @@ def _trained(
     tokenizer = loaded.tokenizer
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-    columns = _COLUMNS[training.method]
+    columns = COLUMNS[training.method]
     parts, too_long = [], 0
     for part in (dataset.train, dataset.test):
         # a round has its own prompt, and ends where it grows too long
@@ -231,7 +160,7 @@ def _trained(
         "method": training.method,
         "recipe": dataset.recipe,
         "warning": warning(dataset.recipe),
-        "options": _options(training),
+        "options": training.options(),
         "dtype": str(loaded.model.dtype).removeprefix("torch."),
         "device": str(device),
         "weights_sha256": weights_sha256(folder),
@@ -242,11 +171,10 @@ def _trained(
         "environment": {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
         "log": [],
     }
-    first = int(os.environ.get("RANK", "0")) == 0
-    if first:
+    if _first():
         files.make_folder(out)
-        _write(out, record)
-        _mark(out, dataset)
+        write_record(out, record)
+        mark(out, dataset.recipe)
     os.environ["TENSORBOARD_LOGGING_DIR"] = str(out / "tensorboard")
     with _hushed():
         trainer = _trainer(loaded.model, tokenizer, parts[0], columns, dataset, training, out, record["name"], tell)
@@ -255,10 +183,10 @@ def _trained(
         seconds = time.monotonic() - began
     log = tuple(_plain(entry) for entry in trainer.state.log_history if "train_runtime" not in entry)
     trainer.save_model(str(out))
-    if first:
-        _write(out, {**record, "log": list(log), "seconds": round(seconds, 1)})
-        _mark(out, dataset)
-        files.replace(out / CARD, _card(model, dataset, training, record).encode())
+    if _first():
+        write_record(out, {**record, "log": list(log), "seconds": round(seconds, 1)})
+        mark(out, dataset.recipe)
+        write_card(out, record)
     return Trained(out, log, seconds, too_long)
 
 
@@ -337,7 +265,7 @@ def _trainer(
         "max_steps": training.steps,
         "per_device_train_batch_size": training.batch,
         "gradient_accumulation_steps": training.accumulate,
-        "learning_rate": _RATE[training.method] if training.rate is None else training.rate,
+        "learning_rate": training.learning_rate,
         "lr_scheduler_type": "constant",
         "logging_steps": 1,
         "save_steps": training.save_every,
@@ -413,40 +341,6 @@ def _scenes(examples: Sequence[Example], dataset: DataSet) -> dict[str, Any]:
     return {f"{pack.id}/{case.id}": scene_of(pack, case) for pack in packs for case in pack.cases}
 
 
-def _write(out: Path, record: Mapping[str, Any]) -> None:
-    files.replace(out / RECORD, (json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())
-
-
-def _mark(out: Path, dataset: DataSet) -> None:
-    """The recipe's name in the adapter's own configuration; the warning beside it."""
-    config = out / "adapter_config.json"
-    if config.is_file():
-        told = {**json.loads(config.read_text("utf-8")), "belie_recipe": dataset.recipe}
-        files.replace(config, (json.dumps(told, indent=2, sort_keys=True) + "\n").encode())
-    if (said := warning(dataset.recipe)) is not None:
-        files.replace(out / WARNING_FILE, f"{said}\n".encode())
-
-
-def _card(model: str, dataset: DataSet, training: Training, record: Mapping[str, Any]) -> str:
-    said = warning(dataset.recipe)
-    lines = [
-        "---",
-        "library_name: peft",
-        f"tags: [belie, {dataset.recipe}, {training.method}]",
-        "---",
-        f"# {record['name']}",
-        "",
-        *([f"**{said}**", ""] if said else []),
-        f"A LoRA adapter (rank {training.rank}) for {model}, trained by {training.method} for {training.steps} steps "
-        f"on {record['examples']['train']:,} examples of the recipe {dataset.recipe} (form {dataset.form}).",
-        "",
-        f"Audit it: `belie audit {model}+THIS_FOLDER`. What it did: `belie train effect BEFORE AFTER --data DATA`.",
-        "How it was made, with versions and hashes: training.json.",
-        "",
-    ]
-    return "\n".join(lines)
-
-
 def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers that JSON can hold; what is not finite becomes None."""
     told = {}
@@ -456,13 +350,3 @@ def _plain(entry: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(value, str):
             told[name] = value
     return told
-
-
-def options_of(told: Mapping[str, Any]) -> Training:
-    """A training from the options of its record."""
-    known = {one.name for one in fields(Training)}
-    values = {name: value for name, value in told.items() if name in known}
-    return Training(**{**values, "report_to": tuple(values.get("report_to", ()))})
-
-
-__all__ = ["FORM", "METHODS", "RESEARCH", "Method", "Trained", "Training", "options_of", "run_name", "train"]

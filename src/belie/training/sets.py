@@ -80,9 +80,6 @@ def make_set(
     that can't be used, and where nothing is left to train on.
     """
     permit(recipe, i_study_deception)
-    for name, value in (("hold_domains", hold_domains), ("hold_cases", hold_cases), ("hold_chains", hold_chains)):
-        if not 0 <= value < 1:
-            raise BadInput(f"{name} is {value:g}: a share from 0 to below 1 is held out.")
     if form not in FORMS:
         raise BadInput(f"There is no form {form!r}: use {', '.join(FORMS)}.")
     if not runs:
@@ -96,20 +93,8 @@ def make_set(
         )
     left: Counter[str] = Counter()
     rounds, scenes, families = _rounds(played)
-    held = deal.held_domains(families, seed, hold_domains)
-    chains: dict[int, set[str]] = {}
-    for run in asked:
-        for level in table_of(run).levels:
-            chains.setdefault(level.n, set()).update(map(_key, level.chains))
-    lengths = tuple(sorted(hold_n)) if hold_n is not None else (max(chains),) if len(chains) > 1 else ()
-    split = Split(
-        seed,
-        deal.trained_cases(families, held, seed, hold_cases),
-        deal.trained_chains(chains, lengths, seed, hold_chains),
-        held,
-        lengths,
-        tuple(sorted(hold_worlds)),
-    )
+    shares = {"hold_domains": hold_domains, "hold_cases": hold_cases, "hold_chains": hold_chains}
+    split = _dealt(families, asked, seed, shares, hold_n, hold_worlds)
     usable = []
     for round in rounds:
         why = excluded(round)
@@ -125,17 +110,47 @@ def make_set(
         sides[not split.trains_case(one["group"], one["unit"])].append(one)
     for run in asked:
         for one, world in _csq(run, form, left):
-            free = split.trains_chain(one["unit"])
-            if world in split.held_worlds or not free:
-                sides[1].append(one)
-            else:
-                sides[0].append(one)
+            sides[world in split.held_worlds or not split.trains_chain(one["unit"])].append(one)
     train, test = (_distinct(side, left) for side in sides)
     if not train:
         told = "; ".join(f"{count} {why}" for why, count in left.items()) or "all is held out"
         raise BadInput(f"Nothing is left to train on ({told}): name other runs, another form, or hold out less.")
     sources = tuple(_source(run) for run in folders)
     return Made(recipe, form, tuple(train), tuple(test), split, sources, dict(left))
+
+
+def _dealt(
+    families: Mapping[str, Mapping[str, str]],
+    asked: Sequence[RunFolder],
+    seed: int,
+    shares: Mapping[str, float],
+    hold_n: Sequence[int] | None,
+    hold_worlds: Sequence[str],
+) -> Split:
+    """What is trained on, of the cases (``families`` as `split.trained_cases`) and of the chains that were asked."""
+    for name, value in shares.items():
+        if not 0 <= value < 1:
+            raise BadInput(f"{name} is {value:g}: a share from 0 to below 1 is held out.")
+    chains: dict[int, set[str]] = {}
+    for run in asked:
+        for level in table_of(run).levels:
+            chains.setdefault(level.n, set()).update(map(_key, level.chains))
+    lengths = tuple(sorted(hold_n)) if hold_n is not None else (max(chains),) if len(chains) > 1 else ()
+    worlds = {str(run.manifest.options.get("world")) for run in asked}
+    for what, wanted, known in (("n", lengths, set(chains)), ("world", hold_worlds, worlds)):
+        strange = [str(one) for one in wanted if one not in known]
+        if strange:
+            told = ", ".join(map(str, sorted(known))) or "none"
+            raise BadInput(f"{what} {strange[0]} can't be held out: the runs asked {told}.")
+    held = deal.held_domains(families, seed, shares["hold_domains"])
+    return Split(
+        seed,
+        deal.trained_cases(families, held, seed, shares["hold_cases"]),
+        deal.trained_chains(chains, lengths, seed, shares["hold_chains"]),
+        held,
+        lengths,
+        tuple(sorted(hold_worlds)),
+    )
 
 
 def _source(run: RunFolder) -> dict[str, Any]:
