@@ -47,7 +47,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A line (or, with ``kind`` "cloud", a set of dots) as SVG path data."""
+    """A line (or, with ``kind`` "cloud" or "dots", a set of dots) as SVG path data."""
 
     d: str
     kind: str

@@ -110,10 +110,10 @@ def _picture(model: Model, made: Mapping[str, Any]) -> Illustration:
         frames.append(Path(f"M{left:g} {above:g}h{_SIDE:g}v{_SIDE:g}h-{_SIDE:g}z", "grid"))
         texts.append(Text(left, above - 3, f"layer {int(one['layer'])}", "tick", "start"))
         x, y = Scale(-1.05, 1.05, left, left + _SIDE), Scale(-1.05, 1.05, above + _SIDE, above)
-        for i in range(len(KINDS)):
+        for i in (0, 2, 1):  # contradictions are few, and lie on top
             d = "".join(f"M{x.place(float(a)):g} {y.place(float(b)):g}h0" for k, a, b in one["dots"] if k == i)
             if d:
-                paths.append(Path(d, "cloud", i))
+                paths.append(Path(d, "dots", i))
         shares = [_float(value) for value in one["shares"]]
         lines.append([words(model.name, model.number), counted(int(one["layer"])), *(share(v) for v in shares)])
     first = pictures[0]["dots"]
