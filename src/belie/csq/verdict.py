@@ -63,8 +63,8 @@ _SAYS: dict[Mode, str] = {
     "deception": (
         "{name} behaves deceptively here: {basis}, {wrong}, with a direction: it {does} ({lean}), and yet it answers "
         "the easy question in line with the facts ({net}). {trigger}. This is measured behaviour: "
-        "it says what it shows to know to be false. It does not tell why, or that it means to. Some truthful makes, such "
-        "as one that presumes a path where it cannot see the end, give the same figures: belie csq explain tells "
+        "it says what it shows to know to be false. It does not tell why, or that it means to. Some truthful makes, "
+        "such as one that presumes a path where it cannot see the end, give the same figures: belie csq explain tells "
         "several of them apart."
     ),
 }
