@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from belie.cli import app
+from belie.csq.asked import item_of
 from belie.items import TRUTH
 from belie.pairs import examine, read_pairs, set_names
 from belie.pairs.making import KINDS, make_set
 from belie.report.page import make_report
 from belie.respondents.base import BadInput
+from belie.runs import RunFolder
 
 HEADER = {"pairs": 1, "name": "sums", "version": 1, "title": "Sums"}
 PAIR = {
@@ -112,7 +114,7 @@ def test_what_a_pair_becomes(tmp_path):
     )
     assert items[3].followup == f"{PAIR['easy_reversed']} Answer with one word, Yes or No."
     assert [item.followup is None for item in items] == [True, False, True, False]
-    assert all(pairs.item(item.id) == item for item in items)
+    assert len({item.id for item in items}) == len(items)
 
 
 @pytest.mark.parametrize(
@@ -188,6 +190,8 @@ def test_a_run_of_pairs_is_scored_reported_and_gated(tmp_path):
     assert scores["overall"]["delta_net"]["value"] == pytest.approx(0.4, abs=0.05)
     assert "pairs of difficulty 3 to 12" in scores["verdict"]
     assert json.loads(belie("csq", "show", place, "--json").stdout)["overall"] == scores["overall"]
+    rebuilt = item_of(RunFolder.open(place).manifest)
+    assert all(rebuilt(item.id) == item for item in read_pairs("programs").items())
     page = make_report([place]).html
     assert "Short programs to be read" in page
     assert "Does it print" in page
@@ -195,6 +199,19 @@ def test_a_run_of_pairs_is_scored_reported_and_gated(tmp_path):
     rules.write_text("gate: 1\nrules:\n  - csq.delta < 0.1\n")
     assert belie("gate", place, "--rules", rules).exit_code == 1
     assert "programs-1" in belie("sql", "SELECT world FROM runs", "--root", tmp_path).output
+
+
+def test_the_seed_of_drawn_answers_belongs_to_the_run(tmp_path):
+    asked = ["pairs", "run", "programs", "sim/guesser", "--sample", "--limit", "2"]
+    whole = json.loads(belie(*asked, "--seed", "5", "-o", tmp_path / "whole", "--json").stdout)
+    place = tmp_path / "run"
+    assert belie(*asked, "--seed", "5", "-o", place, "--json").exit_code == 0
+    journal = place / "answers-0.jsonl"
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:9]))
+    told = belie("pairs", "run", "programs", "sim/guesser", "--resume", place, "--json")
+    assert json.loads(told.stdout)["overall"] == whole["overall"]
+    other = belie("pairs", "run", "programs", "sim/guesser", "--resume", place, "--seed", "6")
+    assert "seed was 5, now 6" in str(other.exception)
 
 
 def test_a_stopped_run_goes_on_and_a_changed_file_is_refused(tmp_path):

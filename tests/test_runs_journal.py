@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from belie.items import Answer
 from belie.respondents.base import BadInput
 from belie.runs import Journal, JournalWriter, Manifest, RunFolder
+from belie.runs.counting import SHARD_BITS, Counting
 from belie.runs.record import from_line, to_line
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=60)
@@ -251,6 +252,15 @@ def test_answers_are_those_of_one_moment(tmp_path: Path):
         writer.write(Answer("a", "first", text="No"))
         writer.write(Answer("d", "first", text="No"))
     assert [first, *answers] == [Answer("a", "first", error="timeout"), Answer("b", "first", text="No")]
+
+
+def test_what_counts_is_settled_although_another_shard_grows_meanwhile():
+    first = [(0, 9, {"i": "a", "t": "No"}), (1 << SHARD_BITS, 9, {"i": "b", "e": "timeout"})]
+    first.append(((1 << SHARD_BITS) + 9, 9, {"i": "b", "t": "No"}))
+    grown = [first[0], (9, 9, {"i": "c", "t": "No"}), *first[1:]]
+    readings = iter([first, grown])
+    counting = Counting(lambda: next(readings))
+    assert list(counting.of(grown)) == [{"i": "a", "t": "No"}, {"i": "b", "t": "No"}]
 
 
 def test_an_empty_run_has_no_answers(tmp_path: Path):

@@ -71,7 +71,8 @@ def run(
         if stored.get("pairs") is None:
             raise BadInput(f"{resume} asked chains, not own pairs: continue it with belie csq run.")
         kept = {**o.kept_options(context, resume), **_kept(context, stored)}
-    asked = read_pairs(pairs, kept.get("limit", limit))
+    seed = kept.get("seed", seed)
+    asked = read_pairs(pairs, kept.get("limit", limit), seed)
     findings = examine(asked)
     if findings.faults:
         raise BadInput(f"{asked.path}:{findings.faults[0]} (belie pairs validate {pairs} tells all.)")

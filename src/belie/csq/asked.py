@@ -155,7 +155,7 @@ def asked_of(manifest: Manifest) -> Design | PairSet:
 
 def _pairs_of(manifest: Manifest) -> PairSet:
     """The pairs that a run asked. Raises BadInput where their file is gone or is another."""
-    pairs = read_pairs(manifest.options["pairs"], manifest.options.get("limit"))
+    pairs = read_pairs(manifest.options["pairs"], manifest.options.get("limit"), manifest.options["seed"])
     for name, now in {"questions": pairs.versions()["questions"], "world": pairs.name}.items():
         if manifest.versions.get(name) != now:
             raise BadInput(
@@ -174,7 +174,7 @@ def unit_of(manifest: Manifest) -> Unit:
 def item_of(manifest: Manifest) -> Callable[[str], Item]:
     """Rebuilds the items of a run from their ids."""
     if manifest.options.get("pairs") is not None:
-        return _pairs_of(manifest).item
+        return {item.id: item for item in _pairs_of(manifest).items()}.__getitem__
     world = manifest.options["world"]
     custom = world if world.endswith((".yaml", ".yml")) else None
     return lambda item_id: item_from_id(item_id, custom)

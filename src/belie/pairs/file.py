@@ -24,7 +24,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -82,6 +81,7 @@ class PairSet:
     """The design that a file makes: what `belie.csq.questions.Design` is for chains. A pair is the unit of resampling.
 
     ``limit``: at most so many pairs of each difficulty, the first of the file. ``lines``: where each pair stands.
+    ``seed`` decides the draws where answers are drawn, and no question.
     """
 
     path: str
@@ -89,6 +89,7 @@ class PairSet:
     pairs: tuple[Pair, ...]
     lines: tuple[int, ...]
     limit: int | None = None
+    seed: int = 0
 
     @property
     def name(self) -> str:
@@ -141,10 +142,6 @@ class PairSet:
             )
         return made
 
-    def item(self, item_id: str) -> Item:
-        """An item by its id. Raises KeyError for one that this file doesn't make."""
-        return _by_id(self)[item_id]
-
     def options(self) -> dict[str, Any]:
         """What of a run's options this design decides."""
         return {
@@ -153,7 +150,7 @@ class PairSet:
             "chains": list(self.counts),
             "limit": self.limit,
             "matched": True,
-            "seed": 0,
+            "seed": self.seed,
         }
 
     def versions(self) -> dict[str, Any]:
@@ -161,11 +158,6 @@ class PairSet:
 
     def hashes(self) -> dict[str, str]:
         return {"world": sha256(Path(pairs_path(self.path)))}
-
-
-@lru_cache(maxsize=4)
-def _by_id(pairs: PairSet) -> dict[str, Item]:
-    return {item.id: item for item in pairs.items()}
 
 
 def set_names() -> list[str]:
@@ -185,7 +177,7 @@ def pairs_path(name: str) -> Path:
     return Path(str(resources.files("belie.pairs") / "sets" / f"{name}.jsonl"))
 
 
-def read_pairs(name: str, limit: int | None = None) -> PairSet:
+def read_pairs(name: str, limit: int | None = None, seed: int = 0) -> PairSet:
     """Reads a set by name or path. Raises BadInput with ``file:line: field: what is wrong`` for the first fault."""
     path = pairs_path(name)
     try:
@@ -210,7 +202,7 @@ def read_pairs(name: str, limit: int | None = None) -> PairSet:
         raise BadInput(f"{path}:1: the file holds a header and no pair.")
     shipped = name in set_names()
     found = PairSet(
-        name if shipped else str(path.resolve()), header, tuple(pairs), tuple(n for n, _ in rows[1:]), limit
+        name if shipped else str(path.resolve()), header, tuple(pairs), tuple(n for n, _ in rows[1:]), limit, seed
     )
     found.check()
     return found

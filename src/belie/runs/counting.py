@@ -30,24 +30,28 @@ class Counting:
         keys = array("Q")
         self._last: dict[int, int] = {}
         for position, _, entry in read():
-            keys.append(int.from_bytes(digest(entry["i"], entry.get("d", 0), "f" in entry, 8), "little"))
+            keys.append(_key(entry))
             self._last[position >> SHARD_BITS] = position
         ordered = np.sort(np.frombuffer(keys, dtype=np.uint64))
         # Two keys may share a hash: whether a key came twice is settled by the keys themselves.
         repeated = frozenset(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
-        self._beaten = _beaten(read(), keys, repeated) if repeated else []
+        self._beaten = _beaten(self._then(read()), repeated) if repeated else []
 
     def of(self, entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
         """Of the records in the order of writing, those that count."""
         beaten = iter(self._beaten)
         skip = next(beaten, None)
-        for position, _, entry in entries:
-            if position > self._last.get(position >> SHARD_BITS, -1):
-                continue
+        for position, entry in self._then(entries):
             if position == skip:
                 skip = next(beaten, None)
             else:
                 yield entry
+
+    def _then(self, entries: Iterable[Entry]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The records that were there at the first reading; a live run may have written more, to any shard."""
+        for position, _, entry in entries:
+            if position <= self._last.get(position >> SHARD_BITS, -1):
+                yield position, entry
 
 
 def digest(item: str, draw: int, followup: bool, size: int) -> bytes:
@@ -56,12 +60,16 @@ def digest(item: str, draw: int, followup: bool, size: int) -> bytes:
     return blake2b(key, digest_size=size).digest()
 
 
-def _beaten(entries: Iterable[Entry], keys: Iterable[int], repeated: frozenset[int]) -> list[int]:
-    """Positions of the records that do not count, ascending. ``keys`` are the hashes of the entries."""
+def _key(entry: dict[str, Any]) -> int:
+    return int.from_bytes(digest(entry["i"], entry.get("d", 0), "f" in entry, 8), "little")
+
+
+def _beaten(entries: Iterable[tuple[int, dict[str, Any]]], repeated: frozenset[int]) -> list[int]:
+    """Positions of the records that do not count, ascending. ``repeated``: hashes of the keys that come twice."""
     best: dict[tuple[str, int, bool], tuple[bool, int]] = {}
     beaten = []
-    for (position, _, entry), key in zip(entries, keys, strict=False):  # a live run may have written more
-        if key not in repeated:
+    for position, entry in entries:
+        if _key(entry) not in repeated:
             continue
         name = (entry["i"], entry.get("d", 0), "f" in entry)
         good = "e" not in entry

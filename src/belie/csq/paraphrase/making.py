@@ -21,6 +21,7 @@ from belie.csq.paraphrase.fault import REASONS
 from belie.csq.paraphrase.instance import draw_instance
 from belie.csq.paraphrase.lexicon import lexicon
 from belie.csq.paraphrase.replies import Replies, Reply
+from belie.csq.run import Progress
 from belie.csq.world import Phrasing, load_world
 from belie.data import load_data
 from belie.items import Item, Pending
@@ -74,19 +75,6 @@ class Judged:
 
     reply: Reply
     verdict: Verdict
-
-
-@dataclass(slots=True)
-class Count:
-    """How far the asking is, for a progress bar: ``first`` of ``total`` phrasings are accepted."""
-
-    total: int
-    first: int = 0
-    followups: int = 0
-    failed: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +179,11 @@ def next_attempt(wish: Wish, replies: Replies) -> int | None:
 
 
 async def make(
-    respondent: Respondent, wish: Wish, replies: Replies, watch: Callable[[Count], None] = lambda _: None
+    respondent: Respondent, wish: Wish, replies: Replies, watch: Callable[[Progress], None] = lambda _: None
 ) -> Outcome:
     """Asks round by round until enough replies pass or the attempts are used up. Replies that are kept are not asked
     for again; calls that failed are not tried again in this session."""
-    count = Count(wish.count)
+    count = Progress(wish.count)  # of phrasings: ``first`` are accepted
     failed: set[int] = set()
     checked: dict[int, Verdict] = {}
     all_judged = judge(wish, replies.kept, checked)
@@ -238,7 +226,7 @@ async def _ask(respondent: Respondent, wish: Wish, attempts: Iterable[int]) -> A
             yield attempt, Reply(attempt, answer.text, answer.tokens, answer.cost)
 
 
-def _tell(count: Count, replies: tuple[Judged, ...], failed: int) -> None:
+def _tell(count: Progress, replies: tuple[Judged, ...], failed: int) -> None:
     count.first = min(count.total, sum(one.verdict.phrasing is not None for one in replies))
     count.failed = failed
     count.prompt_tokens, count.completion_tokens = (sum(one.reply.tokens[i] for one in replies) for i in (0, 1))
