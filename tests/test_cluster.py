@@ -485,6 +485,19 @@ def test_many_models_in_one_command(tmp_path, played_whole):
     assert "chains was 4" in again.output
 
 
+@pytest.mark.ray
+@pytest.mark.usefixtures("cluster")
+def test_many_models_share_one_limit_of_cost(tmp_path):
+    with Served() as server:
+        words = ["csq", "run", "http/stub", "http/other", "--engine", "ray", "--shards", "1", "--sample"]
+        words += ["--base-url", server.url, "--n", "3", "--chains", "20", "--concurrency", "1", "--price", "500,0"]
+        told = CliRunner().invoke(app, [*words, "--max-cost", "1", "-o", str(tmp_path / "both")])
+    assert told.exit_code == 3
+    spent = [RunFolder.open(tmp_path / "both" / name).manifest.totals["cost"] for name in ("stub", "other")]
+    # half of it each, and the 5 cents of the question that is asked when a run is created
+    assert spent == [pytest.approx(0.55)] * 2
+
+
 def test_knownlie_by_hand(tmp_path, played_whole):
     run, place = CliRunner().invoke, str(tmp_path / "run")
     model = "belie/scripted-confessor"

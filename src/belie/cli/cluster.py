@@ -153,9 +153,11 @@ def run_csq_in_shards(
     json: bool,
 ) -> None:
     """Makes a run of each model on a Ray cluster and prints it (exit code 3 where one stays incomplete), or only
-    creates them."""
+    creates them. A limit of cost is shared evenly by the models, as it is by the shards of each."""
     from belie.cluster import Work, prepare, run_many
 
+    if options.max_cost is not None:
+        options = replace(options, max_cost=options.max_cost / len(models))
     works = [
         Work(model, design, options, asking, place, again) for model, place, again in places("csq", models, out, resume)
     ]
